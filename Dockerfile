@@ -1,11 +1,11 @@
-# Latchkey in a container: the program, the libraries that it loads, and nothing else.
+# Latchkey in a container: only the program and the libraries that it loads.
 #
 #   make image && docker run --rm -p 127.0.0.1:8080:8080 localhost/latchkey:dev
 #
-# `make image` says which version and build it is; `docker build .` leaves that out.
-# The image runs as an unprivileged user, writes to the volume /data only (so `--read-only`
-# works), needs no capability, and drains on SIGTERM. It has no shell. Its program has no symbols;
-# they are a file of their own, for gdb and perf:
+# `make image` records version and build in it; `docker build .` does not.
+# The image runs as an unprivileged user, writes only to the volume /data (so `--read-only` works),
+# needs no capability, and drains on SIGTERM. It has no shell. Its program has no symbols; they are
+# in a separate file, for gdb and perf:
 #
 #   docker build --target symbols --output type=local,dest=. .
 
@@ -17,7 +17,7 @@ RUN apt-get -q update \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /latchkey
 COPY . .
-# A warning is an error, as in the Makefile. The build is what `scripts/version build` prints.
+# A warning is an error, as in the Makefile. BUILD is the output of `scripts/version build`.
 ARG BUILD=
 ENV LATCHKEY_STRICT=1 LATCHKEY_BUILD=$BUILD
 RUN swift build --configuration release --static-swift-stdlib --disable-local-rpath \
@@ -29,7 +29,7 @@ RUN swift build --configuration release --static-swift-stdlib --disable-local-rp
 FROM scratch AS symbols
 COPY --from=build /install/latchkey.debug /
 
-# What is copied out of this one is what the program needs of Debian.
+# This stage has the parts of Debian that the program needs; they are copied from here.
 FROM debian:bookworm-slim AS system
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
@@ -41,7 +41,7 @@ RUN closure /closure /usr/local/bin/latchkey && mkdir /data
 
 FROM scratch
 COPY --from=system /closure /
-# What is acknowledged is in here. Without a named volume, it ends with the container.
+# The data is stored here. Without a named volume, it ends with the container.
 COPY --from=system --chown=10001:10001 /data /data
 VOLUME /data
 ENV LATCHKEY_DATA=/data
@@ -51,14 +51,14 @@ ENV LATCHKEY_DATA=/data
 ENV LATCHKEY_TOKEN_FILE=/data/tokens LATCHKEY_FIRST_TOKEN=/data/token
 # A number, so that an orchestrator can see that it is not root.
 USER 10001:10001
-# No client outside the container can reach its loopback address. Who may connect is decided by
-# how the port is published.
+# No client outside the container can reach its loopback address. The published port decides who may
+# connect.
 ENV LATCHKEY_HOST=0.0.0.0
-# A browser on the machine that publishes the port must not be led here by another name (DNS
-# rebinding). Literal addresses are always served; add the names that your clients use.
+# With another name, a browser on the machine that publishes the port must not reach the service
+# (DNS rebinding). Literal addresses are always served; add the names that your clients use.
 ENV LATCHKEY_ALLOWED_HOST=localhost
 EXPOSE 8080
-# What `scripts/version` prints, and `latchkey --version` says.
+# The output of `scripts/version`, which `latchkey --version` prints.
 ARG VERSION=
 LABEL org.opencontainers.image.title=latchkey org.opencontainers.image.version=$VERSION
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 \

@@ -1,34 +1,34 @@
 # Every task starts here. `make` alone lists them.
 #
-# Each configuration has a build folder of its own, so that going from one to another rebuilds
-# nothing: .build-debug (tests), .build-release (what is served and measured), .build-tsan (thread
-# sanitizer). Tools that are not packages of the system live in .build-tools.
+# Each configuration has a build folder of its own, so that a change between them rebuilds nothing:
+# .build-debug (tests), .build-release (serving and measuring), .build-tsan (thread sanitizer).
+# Tools that are not packages of the system are in .build-tools.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory
 
-# Package.swift makes warnings errors where this is set: in our own builds.
+# With this, Package.swift makes warnings errors: in our own builds.
 export LATCHKEY_STRICT := 1
 
 # An import that Package.swift does not declare is an error; the tidy tests check the rest.
 SWIFT_BUILD := swift build --explicit-target-dependency-import-check error
 DEBUG := --scratch-path .build-debug
-# So many tests at once: those of the actor strategy need processor time of the two threads of
-# Swift's pool, which they would get late beside hundreds of other threads.
+# The number of tests at once: tests of the actor strategy need processor time of the two threads of
+# Swift's pool, which would be late among hundreds of other threads.
 WIDTH := --experimental-maximum-parallelization-width 8
-# `scripts/stages` reads there which tests failed.
+# `scripts/stages` reads the failed tests there.
 EVENTS := $(if $(TEST_EVENTS),--event-stream-output-path $(TEST_EVENTS) \
     --event-stream-version 0)
 TEST = swift test $(DEBUG) --skip-build --disable-xctest $(EVENTS)
-# With Swift's libraries in the program, so that what is tested and measured runs elsewhere, too.
-# No library is looked for beside it.
+# With Swift's libraries in the program, so that it runs elsewhere, too. It looks for no library
+# next to it.
 RELEASE = --scratch-path .build-release --configuration release --static-swift-stdlib \
     --disable-local-rpath $(shell scripts/linked .build-release/linked)
-# The program says which commit it is. Only a small part is compiled anew for another one.
+# The program prints its commit. For another one, only a small part is compiled again.
 BUILD_RELEASE = LATCHKEY_BUILD="$$(scripts/version build)" $(SWIFT_BUILD) $(RELEASE)
-# Without symbols, which are beside it.
+# Without symbols, which are in a file next to it.
 RELEASE_BINARY := .build-release/bin/latchkey
 PACKAGES := .build-release/package
 FLOOR := Benchmarks/build/floor
@@ -40,7 +40,7 @@ OTHER = folder=$$(scripts/other-microhttpd) && LD_LIBRARY_PATH="$$folder"
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
-# Options for what a task starts, as in `make run ARGS="--strategy spin --stripes 1"` and
+# Options for the program of a task, as in `make run ARGS="--strategy spin --stripes 1"` and
 # `make unit ARGS="--filter StripedTests"`.
 ARGS ?=
 
@@ -123,7 +123,7 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 ## Test it
 
 .PHONY: test
-test: ## what to run before a commit; builds for debugging only
+test: ## the tests before a commit; builds only for debugging
 	scripts/stages lint build-tests tidy unit contract smoke
 
 .PHONY: test-deep
@@ -158,11 +158,11 @@ unit: build-tests ## unit tests, laws, the service on loopback (ARGS="--filter S
 	$(TEST) --skip TidyTests $(WIDTH) $(ARGS) </dev/null
 
 .PHONY: unit-soak
-unit-soak: build-tests ## unit and contract tests N times, half of them beside load (N=20)
+unit-soak: build-tests ## unit and contract tests N times, half of them under load (N=20)
 	scripts/unit-soak $(or $(N),20)
 
-# The tests are built for debugging, as all are; the program is the one that is served. Only this
-# target knows the tests' target.
+# The tests are a debug build, like all tests; the program is the release build. Only this target
+# knows the tests' target.
 PROCESS := LATCHKEY_PROCESS_TESTS=1 LATCHKEY_TEST_PROGRAM=$(CURDIR)/$(RELEASE_BINARY)
 
 .PHONY: process
@@ -171,11 +171,11 @@ process: build ## the program as a process: flags, signals, files, replicas
 	$(PROCESS) $(SWIFT_BUILD) $(DEBUG) --build-tests
 	$(PROCESS) $(TEST) $(or $(ARGS),--filter LatchkeyProcessTests) $(WIDTH) </dev/null
 
-# Suites with a deep form name `Depth` (Tests/LatchkeyTestSupport). A test is chosen by its file.
+# Suites with a deep form use `Depth` (Tests/LatchkeyTestSupport). They are chosen by their files.
 DEEP = $(notdir $(shell grep -rl 'Depth\.' Tests --include='*Tests.swift'))
 
 .PHONY: unit-deep
-unit-deep: build-tests ## unit tests that have a deep form, in it: every strategy, twenty seeds
+unit-deep: build-tests ## the deep form of unit tests: every strategy, twenty seeds
 	scripts/require test
 	LATCHKEY_TEST_DEEP=1 $(TEST) $(WIDTH) $(or $(ARGS),$(DEEP:%=--filter %)) </dev/null
 
@@ -190,7 +190,7 @@ smoke: build-tests ## the process: starts, one request of each kind, kills, ends
 	env -u LATCHKEY_STRICT Tests/smoke/run.py --binary .build-debug/debug/latchkey
 
 .PHONY: diagnostics
-diagnostics: build-tests ## what the compiler says about wrong uses of LatchkeySync
+diagnostics: build-tests ## the compiler's messages for wrong uses of LatchkeySync
 	Tests/diagnostics/run.py --build .build-debug/debug
 
 .PHONY: test-c
@@ -210,7 +210,7 @@ test-threads: ## strategies, store and meters under the thread sanitizer, with a
 	Tests/tsan.sh
 
 .PHONY: test-example
-test-example: ## the example packages and the snippets of the documentation, as outsiders
+test-example: ## the example packages and the documentation's snippets, as a user builds them
 	scripts/require test
 	Examples/run.sh
 
@@ -219,16 +219,16 @@ test-docs: build-tests ## the links of the DocC catalogue
 	scripts/docc .build-debug
 
 .PHONY: allocations
-allocations: build ## how often GET and PUT of a property allocate (5 seconds)
+allocations: build ## the allocations of GET and PUT of a property (5 seconds)
 	scripts/require test
 	Tests/allocations/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: machine-code
-machine-code: build ## what a write calls, and what is compiled for each strategy (20 seconds)
+machine-code: build ## the calls of a write, and the code compiled for each strategy (20 seconds)
 	Tests/machine-code/run.py --build .build-release/release
 
 .PHONY: upgrade
-upgrade: build ## what earlier versions wrote (Tests/upgrade) is read by this one (20 seconds)
+upgrade: build ## read the files of earlier versions (Tests/upgrade) (20 seconds)
 	scripts/require load cluster
 	Tests/upgrade/run.py --binary $(RELEASE_BINARY)
 
@@ -243,7 +243,7 @@ contract-other: build-tests ## `make contract` with the libmicrohttpd of the oth
 	$(OTHER) Tests/contract/run.py --binary .build-debug/debug/latchkey
 
 .PHONY: languages
-languages: ## make clients in Go and C# from openapi.yaml, compile the one in Go (10 seconds)
+languages: ## generate clients in Go and C# from openapi.yaml, compile that in Go (10 seconds)
 	scripts/require test languages
 	Tests/contract/languages.py
 
@@ -260,7 +260,7 @@ clients: build ## the clients, recipes and examples; curl, a library and a brows
 	Tests/clients/examples.py --binary $(RELEASE_BINARY)
 
 .PHONY: conformance
-conformance: build ## all clients against a service that misbehaves by script (a minute)
+conformance: build ## all clients against a service with scripted faults (a minute)
 	scripts/require test clients
 	Tests/clients/conformance/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
@@ -271,7 +271,7 @@ clients-packages: ## a wheel, and a package of npm, in .build-packages
 	scripts/pack-typescript .build-packages
 
 .PHONY: client-histories
-client-histories: build ## clients while network, service and they fail, judged exactly (an hour)
+client-histories: build ## faults of network, service and clients, judged exactly (an hour)
 	scripts/require test clients
 	Tests/clients/histories/run.py --binary $(RELEASE_BINARY) --each --seconds 600 $(ARGS)
 
@@ -281,7 +281,7 @@ client-histories-quick: build ## `make client-histories` in a minute
 	Tests/clients/histories/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: proxies
-proxies: build ## nginx, Caddy, Varnish and squid in front of the service, as in deploy/
+proxies: build ## nginx, Caddy, Varnish and squid before the service, as in deploy/
 	scripts/require proxies
 	Tests/proxies/run.py --binary $(RELEASE_BINARY) --tools .build-tools/bin
 
@@ -311,7 +311,7 @@ hostile-other: build ## `make hostile` with the libmicrohttpd of the other Debia
 	$(OTHER) Tests/hostile/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: hostile-asan
-hostile-asan: ## stops in a storm of malformed heads, under AddressSanitizer (5 minutes)
+hostile-asan: ## ends during a storm of malformed heads, under AddressSanitizer (5 minutes)
 	scripts/require load
 	$(SWIFT_BUILD) --sanitize=address --scratch-path .build-asan --product latchkey
 	ASAN_OPTIONS=detect_leaks=0 Tests/hostile/run.py --binary .build-asan/debug/latchkey \
@@ -328,7 +328,7 @@ durability-quick: build ## `make durability` in under 2 minutes
 	Tests/durability/run.py quick --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: switching
-switching: build ## judged histories while another strategy is chosen every 50 ms (over 30 minutes)
+switching: build ## judged histories with another strategy every 50 ms (over 30 minutes)
 	scripts/require test clients cluster
 	Tests/durability/run.py all --switch --binary $(RELEASE_BINARY) $(ARGS)
 	Tests/cluster/run.py --binary $(RELEASE_BINARY) --switch --rounds 24
@@ -349,12 +349,12 @@ cluster-quick: build ## `make cluster` in about two minutes
 	scripts/require cluster
 	Tests/cluster/run.py --binary $(RELEASE_BINARY) --quick $(ARGS)
 
-# With the etcd of both Debians, if it can be had.
+# With the etcd of both Debians, if available.
 OPERATORS = later=$$(scripts/other-etcd) || later=; \
     Tests/cluster/operators.py --binary $(RELEASE_BINARY) $${later:+--later-etcd "$$later"}
 
 .PHONY: cluster-operators
-cluster-operators: build ## work on etcd as operators do, under load, judged exactly (20 minutes)
+cluster-operators: build ## operators' work on etcd, under load, judged exactly (20 minutes)
 	scripts/require operators
 	$(OPERATORS) $(ARGS)
 
@@ -384,7 +384,7 @@ figures: build ## record a run of `latchkey compare` for the documents, and writ
 	$(MAKE) docs
 
 .PHONY: clean
-clean: ## remove everything that was built
+clean: ## remove all build folders
 	rm -rf .build .build-* Benchmarks/build Examples/.build Examples/*/.build
 
 .PHONY: help

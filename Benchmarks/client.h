@@ -1,6 +1,6 @@
-// What the clients of the benchmarks share: options, the clock, connections, sorted samples.
+// The common parts of the benchmarks' clients: options, the clock, connections, sorted samples.
 //
-// Times are of CLOCK_MONOTONIC, in nanoseconds, so that what one process sends can be timed by
+// Times are of CLOCK_MONOTONIC, in nanoseconds, so that one process can time the messages of
 // another one. A client that cannot go on says why and exits with status 1.
 
 #ifndef LATCHKEY_BENCH_CLIENT_H

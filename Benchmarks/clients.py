@@ -10,7 +10,7 @@ SECONDS_MAX = 300
 
 
 class Clients:
-    """A process of clients. A context manager, behind which `report` is what it has printed.
+    """A process of clients. A context manager; after it, `report` is the output.
 
     One that `is_awaited` says "ready", and goes on until its input ends.
     """

@@ -1,8 +1,8 @@
 """Rows of `make bench`: clusters of three replicas over three members of etcd, all on this machine.
 
-What a write costs is held against etcd's own puts: one key each, by the same members, in turn. The
-clients of HTTP are the same for replicas and etcd's JSON gateway; puts over gRPC have a client in
-C, which costs less than wrk.
+The cost of a write is compared with etcd's own puts: one key each, by the same members, in turn.
+The clients of HTTP are the same for replicas and etcd's JSON gateway; puts over gRPC have a client
+in C, which costs less than wrk.
 """
 
 import json
@@ -33,7 +33,7 @@ STRATEGY = "adaptive"
 
 
 def measure_cluster(arguments, interleave):
-    """All rows. The data is beside this program, on the disk that is there."""
+    """All rows. The data is beside this program, on the same disk."""
     if not program("etcd"):
         return []
     folder = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("LATCHKEY_BENCH_DATA", ".")))
@@ -46,7 +46,7 @@ def measure_cluster(arguments, interleave):
 
 
 class FixedCluster(Cluster):
-    """One whose replicas have one strategy."""
+    """A cluster whose replicas have one strategy."""
 
     def __init__(self, binary, folder):
         super().__init__(binary, folder, None, Loopback())
@@ -176,7 +176,7 @@ def reading(arguments, cluster, folder, interleave):
 
 
 def million(arguments, cluster, folder):
-    """What a million properties take, and how long a new replica needs to have them."""
+    """The cost of a million properties, and how long a new replica needs to have them."""
     first, last = cluster.replicas[0], cluster.replicas[2]
     with Latchkey(arguments.binary, "--data", f"{folder}/million", "--strategy", STRATEGY,
                   "--history-bytes", "256MiB", "--client-share", "1/1") as single:

@@ -23,11 +23,11 @@ import sys
 import tempfile
 import time
 
-# What the pairs are measured with: every kind of primitive, below and above two processors.
+# The settings of the pairs: every kind of primitive, below and above two processors.
 PAIR = ["--strategies", "lock,spin,adaptive,read-write-lock,mutex,snapshot,serial-queue,actor",
         "--threads", "1,2,8", "--duration", "100ms"]
 # A planted regression must be found whatever the section: as long as nothing, and much longer than
-# the lock. Without work outside, so that the section is what is measured.
+# the lock. Without work outside, so that only the section is measured.
 PLANTED = [(1000, 1200), (200, 240)]
 # The smallest promises: a section that is 10 % longer, on one thread, in default runs; and on four
 # threads a strategy that is 30 % slower than itself, by a section of a microsecond without work
@@ -38,7 +38,7 @@ SLOWER = ["--strategies", "lock,adaptive", "--threads", "4", "--repeats", "10", 
           "--section"]
 SLOWER_SECTIONS = (1000, 1430)
 SECONDS_MAX = 600
-# What another process takes of a processor, while the verdict has to stay what it is.
+# The share of a processor that another process takes, while the verdict has to stay the same.
 FOREIGN_SHARE = 0.3
 # The calibration: locks that hold their section longer by these shares, each beside what others
 # take of the processors. `Benchmarks/Planted` knows the section.
@@ -47,7 +47,7 @@ FOREIGN_SHARES = (0, 0.3, 0.7)
 PLANTED_THREADS = (1, 2, 8)
 PLANTED_LOCKS = ["--current", "planted-0", "--section", "5us", "--outside", "0", "--strategies",
                  ",".join(["planted-0", "planted-0-too"] + [f"planted-{s}" for s in SHARES if s])]
-# Who finds a difference of this many times the sensitivity that the run states.
+# A difference of this many times the sensitivity that the run states must be found.
 FOUND_AT = 2
 
 
@@ -91,7 +91,7 @@ def parse_arguments():
 
 
 def compare(arguments, *words):
-    """Runs it and returns status, output and what it said."""
+    """Runs it and returns status, output and errors."""
     # Forced, or each run would wait for the other process to end.
     force = ["--force"] if arguments.beside_load and "--from" not in words else []
     done = subprocess.run([arguments.binary, "compare", *map(str, words), *force], text=True,
@@ -123,7 +123,7 @@ def default_run(arguments, folder):
 
 
 def calibrate(arguments, folder):
-    """Locks of which the difference is known: what do intervals find, and how often do they err?
+    """Locks with a known difference: what do intervals find, and how often do they err?
 
     Each run has all of them on one number of threads. On one thread the lock costs next to nothing
     beside the section, so that the share that was planted is the truth within a percent; on several
@@ -185,7 +185,7 @@ def planted_verdict(arguments, folder, threads):
 
 
 def stable(arguments, folder):
-    """Default runs, quiet and beside a process that takes a part of a processor: who is named.
+    """Default runs, quiet and beside a process that takes a part of a processor: which is named.
 
     None may be contradicted by its own figures: a strategy that is surely better than the current
     one, where that one stays and the list does not say why.
@@ -211,7 +211,7 @@ def named(verdict):
 
 
 def is_beaten(report):
-    """Whether the table has a strategy better than the current one of which no sentence tells."""
+    """Whether the table has a strategy better than the current one that no sentence names."""
     verdict, logs = report["recommendation"], collections.defaultdict(float)
     rows = {(case["strategy"], case["threads"]): case["summary"]["operationsPerSecond"]["median"]
             for case in report["cases"]}

@@ -1,6 +1,6 @@
 """How exact the service is where it promises a time.
 
-Tests drive these clocks by hand. That a real one drives the service is seen here.
+Tests drive these clocks by hand. Here a real one drives the service.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Runs wrk and reads what it measured."""
+"""Runs wrk and reads its figures."""
 
 import json
 import pathlib
@@ -11,10 +11,10 @@ SCRIPT = pathlib.Path(__file__).parent / "load.lua"
 def drive(url, kind, seconds, connections=32, arguments=()):
     """Loads `url` for about `seconds`, which need not be whole, and returns the report's line.
 
-    `kind` is what load.lua sends.
+    `kind` is the kind of requests of load.lua.
 
 
-    wrk counts in whole seconds. For less it is interrupted, at which it prints its report too.
+    wrk counts in whole seconds. For less it is interrupted, and still prints its report.
     """
     whole = max(1, round(seconds))
     command = [

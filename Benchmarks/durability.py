@@ -1,8 +1,8 @@
-"""Rows of `make bench`: what it costs that every write is on disk before its answer.
+"""Rows of `make bench`: the cost of having every write on disk before its answer.
 
-Services with and without --data run side by side and are loaded in turn. What a sync costs differs
-from disk to disk by a factor of 100, so a row on rate has the bound of the issue for a slow disk,
-too: 0.8 of 64 connections for each sync. etcd and Redis are Debian's, with every write synced.
+Services with and without --data run side by side and are loaded in turn. The cost of a sync differs
+from disk to disk by a factor of 100, so a row on rate also has the limit of the issue for a slow
+disk: 0.8 of 64 connections for each sync. etcd and Redis are Debian's, with every write synced.
 """
 
 import contextlib
@@ -29,12 +29,12 @@ TOOLS = pathlib.Path(__file__).resolve().parent.parent / ".build-tools" / "bin"
 
 
 def program(name):
-    """One that `scripts/require bench` brought, or that is installed; None without it."""
+    """A program that `scripts/require bench` brought, or that is installed; None without it."""
     return shutil.which(name, path=f"{TOOLS}:{os.environ['PATH']}")
 
 
 def measure_durability(arguments):
-    """All rows. The data is beside this program, on the disk that is there."""
+    """All rows. The data is beside this program, on the same disk."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("LATCHKEY_BENCH_DATA", ".")))
     try:
         sync = sync_seconds(folder)
@@ -118,7 +118,7 @@ def disk_bytes(service):
 
 
 class Peer(Server):
-    """etcd or Redis, which say nothing of use on standard output."""
+    """etcd or Redis, which print nothing useful on standard output."""
 
     def __init__(self, port, *command):
         super().__init__(*command)

@@ -1,17 +1,17 @@
-// The floor: what a request costs in libmicrohttpd alone.
+// The floor: the cost of a request in libmicrohttpd alone.
 //
-// A bare program with the library's own manners: no routes, no store, no bounds. GET answers the
+// A bare program with the library's own behaviour: no routes, no store, no limits. GET answers the
 // bytes and the header fields of Latchkey's GET from one static value; PUT reads its body and
-// answers 204 with the entity tag. Latchkey's figures are given as ratios of this program's,
-// with as many threads.
+// answers 204 with the entity tag. Latchkey's figures are given as ratios of this program's, with
+// as many threads.
 //
 //   floor [--port N] [--threads N] [--value TEXT]
 //         [--response per-request | shared] [--certificate FILE --key FILE --priorities TEXT]
 //
-// `per-request` makes a response object for each request, which every program must whose answers
+// `per-request` makes a response object for each request, as every program must whose answers
 // differ. `shared` queues one object again and again, which is the least that is possible at all.
-// With a certificate, its key and the priorities of GnuTLS, all three, it speaks TLS.
-// The first line on stdout names the port. The program ends when its standard input does.
+// With a certificate, its key and the priorities of GnuTLS, all three, it speaks TLS. The first
+// line on stdout names the port. The program ends when its standard input does.
 
 #include <arpa/inet.h>
 #include <limits.h>

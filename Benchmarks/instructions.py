@@ -6,7 +6,7 @@
 
 A count is the same from run to run, also on a machine that does other things, unlike a time. One
 client sends requests over one connection that is kept, to one event-loop thread, after enough of
-them to fill the history. What the kernel does is not counted.
+them to fill the history. The kernel's work is not counted.
 """
 
 import argparse
@@ -45,7 +45,7 @@ CASES = {
 }
 FLOOR_CASES = ("GET", "PUT")
 
-# Of two cases, the first one's instructions for each of the second one's, and the most.
+# Ratios of two cases' instructions, and the largest allowed.
 RATIOS = (
     ("GET ÷ floor", "GET", "GET floor", None),
     ("PUT ÷ floor", "PUT", "PUT floor", None),
@@ -151,7 +151,7 @@ def request(method, path, media_type, body):
 
 
 def send(client, message, count):
-    """Sends a message so often, each after the answer to the one before."""
+    """Sends a message `count` times, each after the answer to the one before."""
     for _ in range(count):
         client.sendall(message)
         answer = client.recv(4096)

@@ -1,4 +1,4 @@
--- What wrk sends, by the first argument, and what it measured, as one line of JSON.
+-- The requests of wrk, by the first argument, and its figures, as one line of JSON.
 --
 -- get     GET of the one property that the URL names. One ready request, as for put, costs wrk
 --         the least. The second argument of both is the token to send, if any.
@@ -93,7 +93,7 @@ function init(arguments)
   end
 end
 
--- Pairs of microseconds and a count, where what differs by less than 1 % is one.
+-- Pairs of microseconds and a count; values that differ by less than 1 % are one pair.
 local function histogram(latency)
   local pairs, last = {}, nil
   for index = 1, #latency do

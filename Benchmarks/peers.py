@@ -18,7 +18,7 @@ MILLISECONDS = 60
 TARGET = 1.00
 PEER = "parking_lot"
 ADAPTIVE = "adaptive"
-# The name that LatchkeySyncBenchmark has for it, and the one in the table.
+# The name in LatchkeySyncBenchmark, and the one in the table.
 CONTENDERS = {
     ADAPTIVE: ADAPTIVE,
     "pthread-box": "pthread mutex in a tail allocation (as NIOLockedValueBox)",

@@ -1,8 +1,8 @@
-"""What small questions cost: processor time of the service for a request, by one client.
+"""The cost of small questions: processor time of the service for a request, by one client.
 
 The requests are pipelined, and the client sleeps until all answers of a batch are there: a thread
 that sleeps between two requests is charged for its wake-ups, and one that answers for those of the
-client, 10 to 15 µs each, which hide what is asked.
+client, 10 to 15 µs each, which hide the cost of the question.
 """
 
 import socket
@@ -74,7 +74,7 @@ def costs(service):
 
 
 def length(client, message):
-    """How long an answer is."""
+    """The length of an answer."""
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
     client.sendall(message)
     answer = b""
@@ -88,7 +88,7 @@ def length(client, message):
 
 
 def ask(client, message, status, byte_count, count):
-    """Asks about so many times, and returns how often."""
+    """Asks about `count` times, and returns how often."""
     batch = min(BATCH, BATCH_BYTES // byte_count)
     for _ in range(count // batch):
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, batch * byte_count)

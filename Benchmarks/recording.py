@@ -1,4 +1,4 @@
-"""What recording costs the service, and how exactly a trace is replayed."""
+"""The cost of recording for the service, and how exactly a trace is replayed."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def recording_cost(arguments, interleave, trace):
 
 
 def replay_row(arguments, folder):
-    """Records some thousand requests a second, and replays them in process."""
+    """Records some thousands of requests a second, and replays them in process."""
     trace = folder / "replayed"
     with Latchkey(arguments.binary, "--record", trace) as service:
         service.ask("PUT", "/v1/properties/get", VALUE)

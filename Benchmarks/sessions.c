@@ -4,9 +4,9 @@
 //            [--rate N] [--address N] [--addresses N] [--hold 1]
 //
 // Each connection has one request under way. With --fresh, each request has a connection of its
-// own, which makes a full handshake: no session is resumed. With --rate, so many a second are
+// own, which makes a full handshake: no session is resumed. With --rate, this many a second are
 // begun; a request is due at a time and counts from it, which avoids coordinated omission. At most
-// --connections are under way: what is due and finds none free waits.
+// --connections are under way: a due request that finds none free waits.
 //
 // The connections come from --addresses addresses in turn, of which 127.0.0.A is the first
 // (--address A). With --hold, each connection makes one request and stays, "ready" is printed, and
@@ -20,7 +20,7 @@
 //
 // A connection that the server closes is made again.
 
-// First: it asks for the extensions of GNU.
+// First, because it defines _GNU_SOURCE.
 #include "client.h"
 
 #include <gnutls/gnutls.h>
@@ -84,7 +84,7 @@ static bool send_request(struct client *client) {
     return sent == (ssize_t)request_count;
 }
 
-// Goes on with a handshake. Returns whether the connection lives.
+// Continues a handshake. Returns whether the connection lives.
 static bool shake(struct client *client) {
     int code;
     do {
@@ -165,7 +165,7 @@ static void take(struct client *client, const char *bytes) {
     }
 }
 
-// Receives what is there. Returns whether the connection lives.
+// Receives the available bytes. Returns whether the connection lives.
 static bool receive(struct client *client) {
     do {
         char *at = client->bytes + client->count;
@@ -206,7 +206,7 @@ static void serve(int milliseconds) {
     }
 }
 
-// Begins what is due, on clients that are free.
+// Begins the due requests, on clients that are free.
 static void begin_due(uint64_t start, uint64_t now, uint64_t *begun) {
     uint64_t due = (uint64_t)((double)(now - start) / 1e9 * options.rate);
     for (size_t i = 0; i < client_count && *begun < due; i++) {

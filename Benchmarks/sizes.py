@@ -1,7 +1,7 @@
-"""Rows of `make bench`: what a program's binary weighs that uses one lock of LatchkeySync.
+"""Rows of `make bench`: the size of a program that uses one lock of LatchkeySync.
 
 `Sizes` has the same program twice: with `Synchronized` and `adaptive`, and with the standard
-library's `Mutex`. Both are linked with the Swift libraries in them, and stripped.
+library's `Mutex`. Both contain the Swift libraries, and are stripped.
 """
 
 import pathlib

@@ -28,10 +28,10 @@ from process import Failure, Latchkey  # noqa: E402
 
 PROPERTIES = 1000
 SAMPLE_SECONDS = 2
-# What a heap may move by itself while nothing leaks.
+# The changes of a heap while nothing leaks.
 GROWTH_SHARE_MAX = 0.02
 GROWTH_BYTES_MAX = 1 << 20
-# The log grows until it begins anew, and the table of changes until it is compacted.
+# The log grows until it starts again, and the table of changes until it is compacted.
 FILE_GROWTH_BYTES_MAX = 64 << 20
 
 
@@ -60,7 +60,7 @@ def main():
 
 
 def is_growing(what, samples, bytes_max):
-    """Whether the last quarter needs more than the first quarter behind the warm-up."""
+    """Whether the last quarter needs more than the first quarter after the warm-up."""
     steady = samples[len(samples) // 3:]
     quarter = max(1, len(steady) // 4)
     early, late = statistics.median(steady[:quarter]), statistics.median(steady[-quarter:])
@@ -93,7 +93,7 @@ def load(service, arguments, folder):
 
 
 def byte_count(folder):
-    """Of all files in it."""
+    """The size of all files in it."""
     return sum(path.stat().st_size for path in folder.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""What switches of the strategy cost the requests, and how long each holds a stripe.
+"""The cost of switches of the strategy for requests, and how long each holds a stripe.
 
 A service is loaded under one strategy, and for as long while it is switched, in turn. The quantile
 of all requests of the second kind is compared with that of all of the first kind together. Each
@@ -57,7 +57,7 @@ def ways_of(service, groups):
 
 
 def group_of(traits):
-    """What decides about a switch. None: it needs one stripe."""
+    """The group of a strategy, which decides how it is switched. None: it needs one stripe."""
     if not traits["blocksCaller"]:
         return None
     if traits["readsDuringWrites"]:

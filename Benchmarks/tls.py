@@ -1,12 +1,12 @@
-"""What TLS costs, what handshakes and a greedy client do to others, and the memory of a connection.
+"""The cost of TLS, the effect of handshakes and greedy clients on others, and connection memory.
 
 Clients and service share the processors. So a load beside busy clients slows them down in any case,
 even if it is another program's. Each such row has a second one, for the same load against the
 floor: there the busy clients lose processor time only. For handshakes a third row has the quotient,
-which is what the service itself adds.
+which is the cost of the service itself.
 
 Event loops serve connections in turn, so a greedy client's part is that of its connections, and the
-bound of these is what the service has against it.
+limit of these is the service's defence.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ LEAD_SECONDS = 0.2
 # The first address of the busy clients, each of which has one, and that of the others.
 BUSY_ADDRESS = 2
 OTHER_ADDRESS = 100
-# Handshakes: how many connections and how many a second, 0 for as many as go.
+# Handshakes: how many connections and how many a second, 0 for as many as possible.
 HANDSHAKES = {"4 connections": (4, 0), "200/s": (16, 200)}
 # The flags, how many connections the greedy client gets, and the target.
 GREEDY = {

@@ -1,4 +1,4 @@
-"""Measures exports and imports, and what they and long pages cost the other requests."""
+"""Measures exports and imports, and the cost of these and of long pages for other requests."""
 
 import contextlib
 import http.client
@@ -100,13 +100,13 @@ def export(address):
         connection.sendall(EXPORT)
         lines, last = 0, b""
         while block := connection.recv(BLOCK):
-            # Line feeds behind a carriage return belong to the head and to chunks. One that ends
+            # Line feeds after a carriage return belong to the head and to chunks. One that ends
             # a block is counted with it, and is only looked at again.
             both = last + block
             lines += both.count(b"\n") - both.count(b"\r\n") - (last == b"\n")
             last = block[-1:]
         took = time.perf_counter() - began
-    # The last line says the end.
+    # The last line marks the end.
     if lines != MILLION + 1:
         raise Failure(f"an export has {lines} lines")
     return took

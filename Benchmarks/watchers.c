@@ -10,7 +10,7 @@
 //   jumps         ids that did not follow the id before by one
 //   first, last   the lowest first id and the lowest last id
 //   ended         connections that the service ended
-//   Milliseconds  from the time behind the first '@' in the data of events of the kind of --event
+//   Milliseconds  from the time after the first '@' in the data of events of the kind of --event
 //                 until the bytes were there; quantiles over all connections
 //
 // The chunked coding is decoded here, because a chunk can end inside of a line.
@@ -108,8 +108,8 @@ static void take_head_line(struct watcher *watcher) {
     }
 }
 
-// Takes a byte of what is around a chunk: CR LF behind the one before, the size in hexadecimal
-// digits, CR LF. The size 0 ends the stream.
+// Takes a byte from around a chunk: CR LF after the chunk before, the size in hexadecimal digits,
+// CR LF. The size 0 ends the stream.
 static void take_coding(struct watcher *watcher, char byte) {
     if (byte == '\r') {
         return;
@@ -167,8 +167,8 @@ static bool receive(struct watcher *watcher) {
     return count > 0;
 }
 
-// Receives what comes within a time, and ends after it, or as soon as standard input has ended.
-// Returns whether anything has come.
+// Receives bytes until a time is over, or standard input has ended. Returns whether anything has
+// come.
 static bool serve(int epoll, int milliseconds, bool *is_ended) {
     struct epoll_event events[EVENTS_AT_ONCE];
     int count = epoll_wait(epoll, events, EVENTS_AT_ONCE, milliseconds);

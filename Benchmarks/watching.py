@@ -1,4 +1,4 @@
-"""What watchers and expiry cost, and how late they are.
+"""The cost of watchers and expiry, and how late they are.
 
 Each delay is taken by one clock (CLOCK_MONOTONIC): from the time that a writer puts into the value
 of a property to the time at which a watcher's process has got the event. So it has the PUT, the
@@ -41,7 +41,7 @@ UNREAD_WATCHERS = 9000
 READING_WATCHERS = 900
 SHARING_ROUNDS = 4
 SHARING_SECONDS = 8
-# Long enough for what is committed in a round, so that a stream which reads is not ended.
+# Long enough for the commits of a round, so that a stream which reads is not ended.
 SHARING_HISTORY_BYTES = 1 << 30
 CATCHING_UP_WATCHERS = 200
 CATCHING_UP_LINES = 60_000

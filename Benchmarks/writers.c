@@ -88,7 +88,7 @@ static int until_due(void) {
 static void run(int epoll, size_t writer_count) {
     size_t next = 0;
     while (may_send() || answered_count < sent_count) {
-        // An answer that comes late delays the writes behind it, which then come at once.
+        // A late answer delays the writes after it, which are then sent at once.
         int wait = ANSWER_SECONDS_MAX * 1000;
         while (may_send() && answered_count + writer_count > sent_count) {
             int milliseconds = until_due();

@@ -1,16 +1,17 @@
 #!/bin/sh
-# Runs the suites of everything that shares memory under ThreadSanitizer.
+# Runs the suites of all code that shares memory under ThreadSanitizer.
 #
-# First all that is meant to be free of races, which must bring no report. Then the known-bad
-# strategies, which race by design: if no report comes from them, the sanitizer sees nothing and
-# the first part proves nothing.
+# First the code that must be free of races, which must bring no report. Then the known-bad
+# strategies, which race by design: if they bring no report, the sanitizer sees nothing and the
+# first part proves nothing.
 #
-# What it does not see: libdispatch is not instrumented on Linux. Its hand-overs show as the
-# pthread and semaphore calls below them, which has been enough for no false report from the queue
-# strategies. Nor is the kernel's hand-over of a `Mutex`, which MutexLock shows in debug builds.
+# Limits: libdispatch is not instrumented on Linux. The sanitizer sees its hand-overs as the pthread
+# and semaphore calls below them, which has been enough for no false report from the queue
+# strategies. It does not see the kernel's hand-over of a `Mutex`, which MutexLock shows in debug
+# builds.
 #
-# detect_deadlocks=0: the detector of lock orders follows 64 locks a thread and grows without
-# bound in the test that holds 199 monitors; stripes are taken in ascending order by construction.
+# detect_deadlocks=0: the detector of lock orders follows 64 locks a thread and grows without limit
+# in the test that holds 199 monitors; stripes are taken in ascending order by construction.
 #
 # One test at a time: the sanitizer makes every access several times slower, and threads of many
 # tests on two cores would wait longer for each other than a test allows for a hang. It is also
@@ -24,7 +25,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 build="--sanitize=thread --scratch-path .build-tsan"
-# The only ones that are built: all would take three times as long.
+# Only these are built: all would take three times as long.
 LATCHKEY_TEST_TARGETS='LatchkeySyncTests LatchkeyMetricsTests LatchkeyContentionTests'
 LATCHKEY_TEST_TARGETS="$LATCHKEY_TEST_TARGETS LatchkeyMeteringTests LatchkeyStoreTests"
 LATCHKEY_TEST_TARGETS="$LATCHKEY_TEST_TARGETS LatchkeyPersistenceTests LatchkeyGuardsTests"
@@ -40,7 +41,7 @@ run() {
         swift test $build --skip-build --disable-xctest --no-parallel "$@" >"$output" 2>&1
 }
 
-# Prints the whole output, and then the warnings once more: of a long output, CI shows the end.
+# Prints the whole output, and then the warnings again: of a long output, CI shows the end.
 fail() {
     cat "$output"
     sed -n '/WARNING: ThreadSanitizer/,/SUMMARY: ThreadSanitizer/p' "$output"

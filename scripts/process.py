@@ -1,7 +1,7 @@
 """Starts the programs that tests and benchmarks talk to, and stops them again.
 
-Whatever is started here listens on the loopback address, on a free port, and is ended by its own
-process id. Nothing waits without a bound.
+The programs listen on the loopback address, on a free port, and are ended by their own process ids.
+No wait is without a limit.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import threading
 import time
 import urllib.parse
 
-# What must come comes within this time, however busy the machine is. It is no promise of anybody.
+# The limit of each wait, however busy the machine is. It promises nothing to users.
 PATIENCE_SECONDS = 120
 START_SECONDS_MAX = PATIENCE_SECONDS
 STOP_SECONDS_MAX = PATIENCE_SECONDS
@@ -28,7 +28,7 @@ ETCD = pathlib.Path(__file__).resolve().parent.parent / ".build-tools/bin/etcd"
 
 
 class Failure(Exception):
-    """Something that was promised did not happen. The message is for the person who reads it."""
+    """A promise was broken. The message is for people."""
 
 
 class Refused(Failure):
@@ -40,12 +40,12 @@ class Refused(Failure):
 
 
 def await_true(what, holds, seconds=PATIENCE_SECONDS):
-    """Waits until it holds, and returns what it is then. `what` can be a function that says it."""
+    """Waits until it holds, and returns its result. `what` may be a function that describes it."""
     end = time.monotonic() + seconds
     while not (found := holds()):
         if time.monotonic() > end:
             raise Failure(f"it never came: {what() if callable(what) else what}")
-        # Nothing tells when another process has come so far.
+        # Another process does not report its progress, so this polls.
         time.sleep(0.01)
     return found
 
@@ -56,7 +56,7 @@ def expect(what, found, wanted):
 
 
 def run(*words, statuses=(0,), timeout=10 * PATIENCE_SECONDS, **options):
-    """Runs a command, which ends with one of these statuses. Returns what it prints."""
+    """Runs a command, which must end with one of these statuses. Returns its output."""
     try:
         done = subprocess.run(
             [str(word) for word in words], text=True, timeout=timeout, check=False, **{
@@ -71,7 +71,7 @@ def run(*words, statuses=(0,), timeout=10 * PATIENCE_SECONDS, **options):
 
 
 def free_port():
-    """One that the kernel gives to no client, who could have it before the program has."""
+    """A port that the kernel gives to no client: one could take it before the program does."""
     while True:
         with socket.socket() as one, contextlib.suppress(OSError):
             one.bind(("127.0.0.1", random.randrange(20_000, 32_000)))
@@ -79,16 +79,16 @@ def free_port():
 
 
 class Server:
-    """A program that prints where it listens among its first lines. A context manager.
+    """A program that prints its address among its first lines. A context manager.
 
     `log` gets what it writes to its standard error: a descriptor, or a path whose file it adds to.
     """
 
     # Finds the address in such a line.
     listening = re.compile(r"listening on (https?://\S+)")
-    # The variables that the program gets; None: those of this process.
+    # The environment of the program; None: that of this process.
     environment = None
-    # What is called in the new process before the program begins.
+    # Called in the new process before the program begins.
     prepare = None
 
     def __init__(self, *command, log=subprocess.DEVNULL):
@@ -96,11 +96,11 @@ class Server:
         self.log = log
         self.process = None
         self.url = None
-        # It listens, or its output has ended.
+        # Set when it listens, or when its output has ended.
         self.started = None
-        # Somebody has ended it, and has looked at how.
+        # The test has ended it, and has checked its status.
         self.was_ended = False
-        # Where in the file the log of this start begins.
+        # The place in the file where the log of this start begins.
         self.log_start = 0
 
     def __enter__(self):
@@ -117,7 +117,7 @@ class Server:
         return self
 
     def launch(self):
-        """Starts it, and does not wait until it listens."""
+        """Starts it, without waiting until it listens."""
         self.url, self.was_ended = None, False
         if isinstance(self.log, pathlib.PurePath):
             with open(self.log, "ab") as log:
@@ -134,7 +134,7 @@ class Server:
         threading.Thread(target=self._read_output, args=(self.started,), daemon=True).start()
 
     def said(self):
-        """The log since the start, of one that has a file."""
+        """The log since the start, if it goes to a file."""
         if not isinstance(self.log, pathlib.PurePath):
             return ""
         with open(self.log, encoding="utf-8", errors="replace") as log:
@@ -142,7 +142,7 @@ class Server:
             return log.read()
 
     def last_words(self):
-        """Of a program that ended by itself: why, or the end of its log."""
+        """Why the program ended by itself, or the end of its log."""
         text = self.said()
         return next((line for line in text.splitlines() if "Fatal error" in line), text[-600:])
 
@@ -150,7 +150,7 @@ class Server:
         return self.process.poll() is None
 
     def kill(self):
-        """Its connections are closed and its files free when this returns."""
+        """Kills it. Its connections are closed and its files free when this returns."""
         self.was_ended = True
         if self.process and self.process.poll() is None:
             self.process.kill()
@@ -178,7 +178,7 @@ class Server:
             raise Failure(f"{' '.join(self.command)} ended with status {status} (None: killed)")
 
     def ask_to_end(self):
-        """Most programs end with their standard input."""
+        """Closes its standard input, with which most programs end."""
         self.process.stdin.close()
 
     def _read_output(self, started):
@@ -207,7 +207,7 @@ class Server:
         return time.clock_gettime((~self.process.pid << 3) | 2)
 
     def connect(self):
-        """A connection, over TLS if the program speaks it, whose certificate is not verified."""
+        """A connection, over TLS if the program speaks it, without verifying the certificate."""
         if self.url.startswith("https:"):
             return http.client.HTTPSConnection(
                 *self.address, timeout=ANSWER_SECONDS_MAX,
@@ -254,14 +254,14 @@ class Latchkey(Server):
         return self.status_of("/readyz") == 200
 
     def status_of(self, path):
-        """None if there is no answer."""
+        """The status of an answer, or None if there is none."""
         try:
             return self.ask("GET", path, expect=None)[0]
         except (OSError, http.client.HTTPException):
             return None
 
     def await_ready(self):
-        """Until its data is read, or it is level with others."""
+        """Waits until its data is read, or until it is up to date with other replicas."""
         def is_ready():
             if self.process.poll() is not None:
                 raise Refused(self.process.returncode, self.said())
@@ -284,7 +284,7 @@ class Latchkey(Server):
         return samples
 
     def request_count(self, *parts):
-        """How many requests it has answered, or those of a kind; but for those for metrics."""
+        """The number of answered requests, of a kind or all, without requests for metrics."""
         return sum(value for series, value in self.metrics().items()
                    if series.startswith("latchkey_http_requests_total")
                    and "/metrics" not in series and all(part in series for part in parts))
@@ -293,8 +293,7 @@ class Latchkey(Server):
 class Etcd:
     """A member of etcd. As a context manager, one that is a cluster of its own.
 
-    `inside` are words in front of the command. Of a flag in `options` that it has already, the last
-    one counts.
+    `inside` are words before the command. If `options` repeat a flag, the last one is used.
     """
 
     program, options = ETCD, ()
@@ -341,7 +340,7 @@ class Etcd:
             return False
 
     def ask(self, path, body=None, seconds=PATIENCE_SECONDS):
-        """The JSON gateway."""
+        """Asks the JSON gateway."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=seconds)
         try:
             connection.request("GET" if body is None else "POST", path,
@@ -356,7 +355,7 @@ class Etcd:
 
 
 def events(answer):
-    """The server-sent events of an answer: type, data and id; the last whole one if it is cut."""
+    """The server-sent events of an answer: type, data and id; without a last incomplete one."""
     event = data = number = None
     for line in answer:
         if not line.endswith(b"\n"):
@@ -374,7 +373,7 @@ def events(answer):
 
 
 def create_token(binary, lines, name, *grants):
-    """Adds a token to a file of them, and returns it."""
+    """Adds a token to a token file, and returns it."""
     words = [word for grant in grants for word in ("--grant", grant)]
     return subprocess.run(
         [binary, "token", "create", name, *words, "--token-file", lines], capture_output=True,
@@ -382,7 +381,7 @@ def create_token(binary, lines, name, *grants):
 
 
 def create_certificate(folder, name="localhost"):
-    """Files with a certificate for a name, signed by itself, and with its key. Replaces them."""
+    """Makes files with a self-signed certificate for a name, and with its key. Replaces them."""
     files = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",

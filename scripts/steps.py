@@ -1,4 +1,4 @@
-"""Checks that are made one after the other, each with its name."""
+"""Checks that run one after the other, each with its name."""
 
 import sys
 import tempfile
@@ -13,7 +13,7 @@ def step(name, action, *arguments):
 
 
 def status_of_steps(action):
-    """Calls a function of a file for logs. If it fails, says why, with the end of the log."""
+    """Calls a function of a log file. If it fails, prints the reason and the end of the log."""
     with tempfile.TemporaryFile("w+") as log:
         try:
             action(log)

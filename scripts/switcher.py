@@ -14,8 +14,9 @@ SECONDS = 0.05
 class Switcher(threading.Thread):
     """Switches a service until it is left. A context manager.
 
-    It goes on after a restart. `among` are names of strategies; None: all that the service has, but
-    for those that it refuses for its stripes. Each entry of `reports` is the answer to a switch.
+    It continues after a restart. `among` are names of strategies; None: all strategies of the
+    service except those that it refuses for its stripes. Each entry of `reports` is the answer to a
+    switch.
     """
 
     def __init__(self, service, seed, among=None, seconds=SECONDS):
@@ -49,7 +50,7 @@ class Switcher(threading.Thread):
             self.close()
 
     def switch_unless_gone(self):
-        """One that is killed, or starts, is asked again later."""
+        """A service that is killed, or starts, is asked again later."""
         if self.service.url is None:
             return
         try:
@@ -62,7 +63,7 @@ class Switcher(threading.Thread):
             self.close()
 
     def pick(self, last):
-        """The next one."""
+        """The next strategy."""
         return self.choose.choice([each for each in self.among if each != last])
 
     def switch(self, strategy):
@@ -89,5 +90,5 @@ class Switcher(threading.Thread):
 
 
 def names(strategies):
-    """Those of GET /v1/strategies."""
+    """The names in an answer to GET /v1/strategies."""
     return [each["name"] for each in strategies["strategies"]]

@@ -1,11 +1,11 @@
 import LatchkeyLab
 
-// A lab of locks that differ by what was planted: `planted-20` holds for a fifth longer than
+// A lab of locks that differ by their planted work: `planted-20` holds for a fifth longer than
 // `planted-0`. `Benchmarks/compare.py` runs it with the section that these shares are of.
 
 /// Set before the first thread is made, and never afterwards.
 ///
-/// SAFETY: so all threads read what does not change.
+/// SAFETY: so all threads read a constant value.
 nonisolated(unsafe) private var stepsPerNanosecond = 0.0
 
 /// Work that needs its own result for each step.
@@ -46,7 +46,7 @@ private final class PlantedLock<Planted: Plant>: RawLock {
     func tryLock() -> Bool { base.tryLock() }
 
     func unlock() {
-        // Nothing prints what this cannot be, but the compiler does not know.
+        // The result is never 7, but the compiler does not know.
         if work(UInt64(steps), steps: steps) == 7 { print("seven") }
         base.unlock()
     }

@@ -3,17 +3,18 @@ import LatchkeyComparison
 import LatchkeyStrategies
 import Synchronization
 
-// Whether the figures of `latchkey compare` are those of the primitive itself: what a bare loop
-// around a primitive takes, and what `compare` says of the strategy with that primitive. All of it
-// without any work but one multiply-add inside, which is the hardest case, because nothing hides
-// what the runner adds.
+// Whether the figures of `latchkey compare` are those of the primitive itself: the time of a bare
+// loop around a primitive, and the time by `compare` for the strategy with that primitive. The only
+// work inside is one multiply-add, which is the hardest case, because nothing hides the cost of the
+// runner.
 
 private let milliseconds: UInt32 = 100
 
-/// One thread: what a strategy adds to a loop without a lock, by `compare` and by our own loop.
+/// One thread: the time that a strategy adds to a loop without a lock, by `compare` and by our
+/// loop.
 ///
-/// The loop without a lock is the same for both: behind a lock `compare` has time for most of what
-/// its own loop does.
+/// The loop without a lock is the same for both: under a lock, most of the work of `compare`'s own
+/// loop is hidden.
 func agreementAboveNoLock() -> [Comparison] {
     [
         (StrategyKind.lock, "NSLock", { bareLoop(GuardedByLock(NSLock())) }),
@@ -35,8 +36,8 @@ func agreementAboveNoLock() -> [Comparison] {
     }
 }
 
-/// `lock` and `NSLock` on some threads: from the bare loop to the library's loop is what the access
-/// function costs, from there to `compare` what the runner adds.
+/// `lock` and `NSLock` on some threads: the library's loop adds the cost of the access function to
+/// the bare loop, and `compare` adds that of the runner.
 func agreement(threads: Int) -> [Comparison] {
     let place = "\(threads) thread\(threads == 1 ? "" : "s"), no work"
     let bare = Contender(name: "NSLock in a bare loop") {
@@ -67,8 +68,8 @@ func agreement(threads: Int) -> [Comparison] {
 
 /// Runs `body` while some other objects are alive.
 ///
-/// What `body` makes then lies in other cache lines from round to round. A lock and a value in one
-/// line cost up to 3 ns less than in two, whoever measures them.
+/// So the objects of `body` are in other cache lines from round to round. A lock and a value in one
+/// line cost up to 3 ns less than in two, in every measurement.
 func scattered<Result>(_ body: () -> Result) -> Result {
     let others = (0..<Int.random(in: 0..<64)).map { _ in
         [UInt8](repeating: 0, count: Int.random(in: 1..<64))
@@ -100,7 +101,7 @@ private func step(_ value: UInt64) -> UInt64 {
     value &* 6_364_136_223_846_793_005 &+ 1
 }
 
-/// A number behind a primitive.
+/// A number under a primitive.
 private protocol GuardedNumber: Sendable {
     func advance()
 }

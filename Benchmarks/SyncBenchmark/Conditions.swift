@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyStrategies
 import Synchronization
 
-// What it costs to give items to threads that wait for one: one producer, and consumers that do
+// The cost of giving items to threads that wait for one: one producer, and consumers that do
 // nothing else. The producer gives all items as fast as it can, or each one when the one before was
 // taken. The cost is the time from the first item given to the last one taken, over all items.
 
@@ -26,7 +26,7 @@ func conditions() -> [Comparison] {
     }
 }
 
-/// What the consumers wait for.
+/// The items that the consumers wait for.
 private struct Items: Sendable {
     var count = 0
     var takenCount = 0

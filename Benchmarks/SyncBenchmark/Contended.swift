@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyStrategies
 import Synchronization
 
-// What a strategy does when threads outnumber the processors: all threads go at one value for a
+// The cost of a strategy when threads outnumber the processors: all threads use one value for a
 // fixed time, with nothing to do outside of it. The cost is the time over all operations.
 
 /// Every thread adds one to a guarded integer, or looks a key up in a guarded dictionary.

@@ -24,7 +24,7 @@ enum Figure {
     case addedNanoseconds(atMost: Double)
 }
 
-/// A row of the table: what is compared, and what it should be.
+/// A row of the table: a comparison and its target.
 struct Comparison {
     let measure: String
     let figure: Figure
@@ -37,7 +37,8 @@ struct Comparison {
 ///
 /// **Design.** In each round both contenders run once, in another order from round to round; the
 /// figure is formed within the round. The median over the rounds is the result; the figures of all
-/// are printed too, from which the bench script has its interval. The first round is not counted.
+/// are printed too, from which the bench script computes its interval. The first round is not
+/// counted.
 func measure(_ comparison: Comparison, rounds: Int) throws {
     var (subjects, references): ([Double], [Double]) = ([], [])
     for round in 0...rounds {
@@ -131,7 +132,7 @@ extension Figure {
         }
     }
 
-    /// What the figure should be, and whether it is.
+    /// The target of the figure, and whether it is met.
     fileprivate func target(
         _ value: Double,
         _ subjects: [Double],

@@ -6,7 +6,8 @@ import Synchronization
 // How long a thread waits for a value that others hold for long: three threads stay inside for a
 // millisecond and come back after 50 microseconds, and a fourth asks every two milliseconds. A lock
 // that lets running threads overtake sleeping ones, always, keeps the fourth out for most of the
-// time. Those that come back at once keep it out of `lock` for seconds: then there is no reference.
+// time. Under `lock`, threads that come back at once keep it out for seconds: then there is no
+// reference.
 
 /// The mean and the longest wait under `adaptive`, against `lock`.
 func waitsForHolders() -> [Comparison] {

@@ -3,7 +3,7 @@ import LatchkeyStrategies
 
 // Whether a lab's figures are those of the loop that its user would write instead: the same body,
 // under the same strategy, on one thread. The body is one addition, which is the hardest case,
-// because nothing hides what the lab adds.
+// because nothing hides the cost of the lab.
 
 private let milliseconds: UInt32 = 100
 
@@ -13,7 +13,7 @@ private let counter = Workload("counter", value: 0) { value, operation in
     value &+= 1
 }
 
-/// What an operation takes in a lab, and in a loop of its own.
+/// The time of an operation in a lab, and in a loop of its own.
 func agreementOfLab() -> [Comparison] {
     [StrategyKind.lock, .adaptive, .pthreadMutex, .spin].map { kind in
         Comparison(
@@ -43,7 +43,7 @@ private func byLab(_ kind: StrategyKind) -> Double {
     return run?.report.cases.first?.summary.nanosecondsPerOperation ?? .nan
 }
 
-/// The loop that one would write.
+/// The loop that a user would write.
 private struct IndependentLoop: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Double { .nan }
 

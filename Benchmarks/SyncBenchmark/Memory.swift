@@ -2,8 +2,8 @@ import Dispatch
 import Glibc
 import LatchkeyStrategies
 
-// What the heap holds for one guarded integer, and how often an access to an actor allocates. Runs
-// with `Tests/allocations/counter.c` loaded into the process.
+// The heap memory of one guarded integer, and how often an access to an actor allocates. Runs with
+// `Tests/allocations/counter.c` loaded into the process.
 
 /// Prints the rows: a line of JSON each.
 func measureMemory() throws {
@@ -34,7 +34,7 @@ func measureMemory() throws {
     )
 }
 
-/// What the heap holds, or what was asked of it.
+/// The memory that the heap holds, or that was asked of it.
 struct HeapUse {
     var allocations: Double
     var bytes: Double
@@ -51,7 +51,7 @@ private func heapTargets(of kind: StrategyKind) -> (bytes: Double, allocations: 
     }
 }
 
-/// The mean over many values, so that what is allocated once hardly counts.
+/// The mean over many values, so that a single allocation hardly matters.
 private struct HeapCost: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> HeapUse {
         let count = 2000

@@ -3,9 +3,9 @@ import Glibc
 import LatchkeyStrategies
 import Synchronization
 
-// Increments of a guarded integer under `adaptive` and under what a user would take instead, for
-// `Benchmarks/peers.py`, which compares them with Rust's parking_lot. `ParkingLot/src/main.rs` has
-// the loop of `Race.swift` once more. Keep the two alike.
+// Increments of a guarded integer under `adaptive` and under the locks that a user would take
+// instead, for `Benchmarks/peers.py`, which compares them with Rust's parking_lot.
+// `ParkingLot/src/main.rs` repeats the loop of `Race.swift`. Keep the two alike.
 
 /// Reads lines `NAME THREADS MILLISECONDS` and answers each with `WALL CPU`: nanoseconds of wall
 /// time and of processor time for each increment.

@@ -1,8 +1,8 @@
 import LatchkeyContention
 import LatchkeyStrategies
 
-// What profiling costs where it has something to record: a metered lock that all threads go at,
-// with a profile and without.
+// The cost of profiling where it has something to record: a metered lock that all threads use, with
+// a profile and without.
 
 /// A row of the table.
 func profiling(threads: Int = 8, milliseconds: UInt32 = 200) -> Comparison {

@@ -2,16 +2,16 @@ import Foundation
 import Glibc
 import Synchronization
 
-// A race: threads do one thing over and over for a fixed time, from one start line. The loop has
-// nothing else in it but a look at the time's end once in a hundred operations.
+// A race: threads do one thing over and over for a fixed time, from one start line. Besides this,
+// the loop only checks the end of the time, once in a hundred operations.
 
-/// What a thread of a race does over and over.
+/// The operation that a thread of a race repeats.
 protocol Raced: AnyObject, Sendable {
     init()
 
     func once()
 
-    /// Stops if so many calls of ``once()`` did not do what they should.
+    /// Stops if this many calls of ``once()`` have not the right result.
     func check(operations: Int)
 }
 
@@ -77,7 +77,7 @@ private func raceLoop<Runner: Raced>(_ runner: Runner, _ race: RaceState) -> Int
 
 /// The starting line: 0 waiting, 1 running, 2 over.
 ///
-/// Between two paddings, so that it shares no cache line with what is measured.
+/// Between two paddings, so that it shares no cache line with the measured object.
 private final class RaceState: Sendable {
     private let before = CacheLines()
     let phase = Atomic<Int>(0)

@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyStrategies
 import Synchronization
 
-// Reads of `snapshot` in nanoseconds, and what threads leave behind for its writers.
+// Reads of `snapshot` in nanoseconds, and the cost of ended threads for its writers.
 
 /// A row of the table: a read beside one of `lock`.
 func snapshotReads(threads: Int, atMost nanoseconds: Double) -> Comparison {
@@ -31,7 +31,7 @@ private final class Reads<ChosenStrategy: BlockingStrategy & MakeableStrategy>: 
 
 /// Prints a row: writes after many threads have read and ended, against writes before.
 ///
-/// Last of all rows, because what the threads leave stays in the process.
+/// Last of all rows, because the traces of the threads stay in the process.
 func measureThreadsComeAndGone(_ threads: Int) throws {
     let value = Synchronized<Int, SnapshotStrategy>(1)
     let before = (0..<9).map { _ in writes(value) }
@@ -56,7 +56,7 @@ private func writes(_ value: Synchronized<Int, SnapshotStrategy>) -> Double {
     }
 }
 
-/// So many threads, all alive at once, read `value` once each.
+/// This many threads, all alive at once, read `value` once each.
 private func readOnceEach(_ threads: Int, _ value: Synchronized<Int, SnapshotStrategy>) {
     let (started, ended) = (DispatchGroup(), DispatchGroup())
     let leaving = DispatchSemaphore(value: 0)

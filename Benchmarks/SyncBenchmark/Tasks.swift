@@ -2,7 +2,7 @@ import Dispatch
 import LatchkeyStrategies
 import Synchronization
 
-// What one task pays for a write under `actor`, beside an `await` on an actor without a library.
+// The cost of a write under `actor` for one task, beside an `await` on an actor without a library.
 //
 // The task does something of its own between two calls, so it leaves the actor. Without that the
 // compiler keeps a task inside a plain actor for the whole loop, which no program has.

@@ -5,15 +5,15 @@ import LatchkeyContention
 import LatchkeyStrategies
 import Synchronization
 
-// What a guarded value costs beyond the primitive that guards it, on one thread alone: it adds one
-// to an integer, through `Synchronized.write` and with the bare primitive.
+// The cost of a guarded value beyond its primitive, on one thread alone: it adds one to an integer,
+// through `Synchronized.write` and with the bare primitive.
 
-/// A value behind a bare primitive.
+/// A value under a bare primitive.
 ///
 /// In memory of its own, as a guarded value is.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because each counter is used by one benchmark, under the
-/// primitive that the benchmark is about, and lives as long as the process.
+/// primitive of the benchmark, and lives as long as the process.
 @safe
 final class BareCounter: @unchecked Sendable {
     private let value: UnsafeMutablePointer<Int>
@@ -68,7 +68,7 @@ struct UncontendedWrite: StrategyVisitor {
     }
 }
 
-/// What metering adds to a write: `sampled`, the default, less `off`.
+/// The cost of metering for a write: `sampled`, the default, minus `off`.
 func meteringAdds(_ kind: StrategyKind, operations: Int) -> Comparison {
     let operations = max(1000, operations / 20)
     func contender(_ level: MeteringLevel) -> Contender {

@@ -26,7 +26,7 @@ struct latchkey_faults {
     int last_error;
     bool holds;
     int waiting;
-    // Is told of each change, and the mutex is held until that is made.
+    // Called before each change; the mutex is held until the change is made.
     void (*observer)(void *context, int call);
     void *context;
     pthread_mutex_t step;
@@ -43,7 +43,7 @@ static sqlite3_file *inner(sqlite3_file *file) {
     return (sqlite3_file *)((struct file *)file + 1);
 }
 
-// The code with which a call fails, or SQLITE_OK.
+// The code with which a call fails, or SQLITE_OK if it does not fail.
 static int fault(struct file *file, int call) {
     struct latchkey_faults *faults = file->faults;
     int code = SQLITE_OK;
@@ -73,7 +73,7 @@ static void end_step(struct latchkey_faults *faults) {
     }
 }
 
-// What the file of the standard file system does.
+// Passes a call on to the file of the standard file system.
 #define PASS(name, method, parameters, ...)                                                        \
     static int name parameters {                                                                   \
         return inner(file)->pMethods->method(inner(file), ##__VA_ARGS__);                          \

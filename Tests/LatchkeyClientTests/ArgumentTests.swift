@@ -15,7 +15,7 @@ struct ArgumentTests {
         try command.values(arguments) { environment[$0] }
     }
 
-    @Test func `a dash, negative numbers and all behind two dashes are operands`() throws {
+    @Test func `a dash, negative numbers and all after two dashes are operands`() throws {
         #expect(try Self.values(OneRequest.put, ["a", "-"]).operands == ["a", "-"])
         #expect(try Self.values(OneRequest.put, ["a", "-5"]).operands == ["a", "-5"])
         #expect(try Self.values(OneRequest.put, ["--", "--a", "-b"]).operands == ["--a", "-b"])

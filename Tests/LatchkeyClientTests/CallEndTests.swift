@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyClient
 @testable import latchkey
 
-/// What is said of a write at its end, and what is not sent again.
+/// The last message about a write, and requests that are not sent again.
 struct CallEndTests {
     typealias Step = ScriptedService.Step
 
@@ -53,7 +53,9 @@ struct CallEndTests {
         ClientRequest(.post, "/v1/transactions"), ClientRequest(.post, "/v1/pop"),
         ClientRequest(.delete, "/v1/properties"), ClientRequest(.post, "/v1/promote"),
     ])
-    func `the object of another server is no answer, and ends no doubt`(request: ClientRequest) {
+    func `the object of another server is no answer, and leaves the outcome unknown`(
+        request: ClientRequest
+    ) {
         #expect(Self.failure(ScriptedService([Self.login]), request)?.status == .failed)
         let service = ScriptedService([.answers(504), Self.login])
         #expect(Self.failure(service, Self.repeatable(request))?.status == .unknown)
@@ -72,7 +74,7 @@ struct CallEndTests {
 
     /// These are answered before the key is looked up.
     @Test(arguments: [(401, "unauthorized"), (403, "forbidden"), (421, "not-leader")])
-    func `a repeat that is not allowed ends no doubt`(status: Int, problem: String) {
+    func `a repeat that is not allowed leaves the outcome unknown`(status: Int, problem: String) {
         let put = Self.repeatable(ClientRequest(.put, property: "a"))
         let refused = ScriptedService([.problem(status, problem)])
         #expect(Self.failure(refused, put)?.status != .unknown)

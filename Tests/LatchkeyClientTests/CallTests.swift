@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyClient
 
-/// What a call makes of the answers to its attempts (`clients/behaviour.md`).
+/// How a call reacts to the answers to its attempts (`clients/behaviour.md`).
 struct CallTests {
     typealias Step = ScriptedService.Step
 
@@ -37,7 +37,7 @@ struct CallTests {
         .answers(429), .answers(408), .answers(500), .answers(502), .answers(503), .answers(504),
         .answers(502, "application/json", #"{"type":"/problems/draining"}"#),
     ])
-    func `what passes is repeated with the same key`(step: Step) {
+    func `a call is repeated with the same key after a temporary failure`(step: Step) {
         let service = ScriptedService([step, step, Self.written], timeLimit: .seconds(1))
         #expect(Self.call(service) == nil)
         #expect(service.requests.count == 3)
@@ -80,7 +80,7 @@ struct CallTests {
         .fails(.unusable), .answers(404, "application/json", #"{"type":"/problems/not-found"}"#),
         .answers(404, "application/problem+json", #"{"type":"about:blank"}"#),
     ])
-    func `what is not the service ends the call at once`(step: Step) {
+    func `an answer that is not the service's ends the call at once`(step: Step) {
         let service = ScriptedService([step])
         #expect(Self.call(service)?.status == .failed)
         #expect(service.requests.count == 1 && service.elapsed == 0)
@@ -137,7 +137,7 @@ struct CallTests {
         (ClientRequest(.post, property: "a", "touch"), .answers(204)),
         (ClientRequest(.get, "/v1/count"), .answers(200, "application/jsonp", #"{"count":1}"#)),
     ])
-    func `an answer that lacks something is not`(request: ClientRequest, step: Step) {
+    func `an incomplete answer is not the service's`(request: ClientRequest, step: Step) {
         #expect(Self.call(ScriptedService([step]), request)?.status == .failed)
     }
 
@@ -161,14 +161,15 @@ struct CallTests {
             #expect(Self.call(service) == nil)
             #expect(service.keys[0] != nil && service.keys[1] == nil)
             #expect(service.requests[1].fields.allSatisfy { !$0.contains("Idempotency") })
-            // Its share can be that of something else: it is asked with pauses.
+            // Another process can use the share of this client: the call asks again, with pauses.
             let taken = ScriptedService([full])
             #expect(Self.call(taken)?.status == .refused)
             #expect(taken.requests.count < 20)
             // Then it is in doubt for good.
             let cut = ScriptedService([full, .fails(.broken), Self.written])
             #expect(Self.call(cut)?.status == .unknown)
-            // One that may have been made is not sent without its key, nor one of the user.
+            // A write that may have been made is not sent without its key, nor is one with a key of
+            // the user.
             let doubt = ScriptedService([.fails(.broken), full])
             #expect(Self.call(doubt)?.status == .unknown)
             #expect(!doubt.keys.contains(nil))

@@ -5,7 +5,7 @@ import Testing
 
 /// Dumps of other stores, and differences between exports.
 struct DumpTests {
-    /// What `etcdctl get --prefix "" -w json` 3.4.23 has printed.
+    /// The output of `etcdctl get --prefix "" -w json` 3.4.23.
     private static let etcd = """
         {"header":{"cluster_id":15118495548433857066,"member_id":13668033151171901709,\
         "revision":8,"raft_term":2},"kvs":[{"key":"YS9iaW5hcnk=","create_revision":7,\
@@ -79,7 +79,7 @@ struct DumpTests {
         (#"[{"key":"a","value":"x"}]"#, .consul), (#"[{"value":""}]"#, .consul),
         (#"{"name":"a","value":1}"#, .etcd),
     ])
-    func `what is no dump is refused`(text: String, format: ForeignDump.Format) {
+    func `a text that is no dump is refused`(text: String, format: ForeignDump.Format) {
         #expect(dump(text, format) == nil)
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyClient
 
-/// What a service sends, with seeded changes, ends no command.
+/// The texts of a service, with seeded changes, crash no command.
 struct HostileServiceTests {
     private static let count = Depth.count(3000, deep: 100_000)
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyClient
 
-/// How a lease is got, with a clock by hand.
+/// How a lease is acquired, with a manual clock.
 struct LeaseAcquisitionTests {
     typealias Step = ScriptedService.Step
 
@@ -65,7 +65,7 @@ struct LeaseAcquisitionTests {
             [Self.granted(after: 9)] + Array(repeating: step, count: 20) + [Self.removed],
             timeLimit: .milliseconds(100)
         )
-        // A third of the time to live has room for fewer attempts than those.
+        // A third of the time to live has room for fewer attempts than these steps.
         _ = try? Self.acquire(refused, within: 9.5)
         let first = refused.lineage.firstIndex { $0.hasPrefix("DELETE") } ?? 0
         #expect(first > 1)
@@ -92,7 +92,7 @@ struct LeaseAcquisitionTests {
         #expect((9...21).contains(service.elapsed))
     }
 
-    @Test func `a lock that is not free in time is none`() throws {
+    @Test func `a lock that is not free in time is not acquired`() throws {
         let service = ScriptedService([Self.taken(after: 5), Self.taken()])
         #expect(try Self.acquire(service, within: 5) == nil)
         #expect(service.lineage == ["POST /v1/transactions?wait=5"])
@@ -109,8 +109,8 @@ struct LeaseAcquisitionTests {
         #expect(service.keys[0] == service.keys[1])
     }
 
-    /// It is asked once more without waiting: so the service has decided about its key.
-    @Test func `what a try may have got is given back`() throws {
+    /// The client asks once more without waiting: then the service has decided about its key.
+    @Test func `a lease that a try may have got is given back`() throws {
         for (step, count) in [(Self.granted(), 3), (Self.taken(), 2)] {
             let service = ScriptedService([.fails(.cancelled), step, Self.removed])
             #expect(try Self.acquire(service, within: nil) == nil)
@@ -142,7 +142,7 @@ struct LeaseAcquisitionTests {
     @Test(arguments: [
         Step.fails(.unconnected), .problem(503, "draining"), .answers(429),
     ])
-    func `what was not made is not given back`(step: Step) throws {
+    func `a lease that was not made is not given back`(step: Step) throws {
         let service = ScriptedService([step])
         #expect(throws: ClientFailure.self) { try Self.acquire(service, within: nil) }
         #expect(service.elapsed <= 10)

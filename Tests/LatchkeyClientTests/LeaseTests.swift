@@ -56,7 +56,7 @@ struct LeaseTests {
         #expect(frame.lines(width: 20).allSatisfy { $0.count <= 20 })
     }
 
-    @Test func `what is asked for most is named`() {
+    @Test func `the most requested names are shown`() {
         let name = "app/" + String(repeating: "long", count: 10)
         let text = """
             {"names":[{"name":"\(name)","requestsPerSecond":1234.5}],\

@@ -3,7 +3,7 @@ import LatchkeySettings
 import LatchkeyTestSupport
 import Testing
 
-/// What is printed.
+/// The output of commands.
 struct PropertyTextTests {
     private static func answer(_ fields: String, _ body: String) -> ClientAnswer {
         ClientAnswer(

@@ -3,7 +3,7 @@ import LatchkeyClient
 import LatchkeyTestSupport
 import Testing
 
-/// What is sent: targets, fields, bodies.
+/// Requests: targets, fields, bodies.
 struct RequestTests {
     @Test(arguments: 0..<20)
     func `a name comes back from its place in a path`(seed: UInt64) {

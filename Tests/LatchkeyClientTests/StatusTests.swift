@@ -2,7 +2,7 @@ import LatchkeyClient
 import LatchkeyTestSupport
 import Testing
 
-/// Exit statuses, and the sentences beside them.
+/// Exit statuses, and the messages beside them.
 struct StatusTests {
     private static func failure(
         _ status: Int,
@@ -42,7 +42,7 @@ struct StatusTests {
         #expect(numbers == ClientStatus.allCases.map(\.rawValue))
     }
 
-    @Test func `of what is missing the name is said, whatever the service sends`() {
+    @Test func `the name of a missing property is shown, whatever the service sends`() {
         func said(_ members: String) -> String {
             Self.failure(404, #"{"type":"/problems/not-found",\#(members)}"#).message
         }

@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyClient
 @testable import latchkey
 
-/// What `latchkey switch` says when there is no switch.
+/// The messages of `latchkey switch` when there is no switch.
 struct SwitchCommandTests {
     typealias Step = ScriptedService.Step
 
@@ -24,8 +24,8 @@ struct SwitchCommandTests {
         }
     }
 
-    /// Asked for again, it would switch after the other one, which the caller may not want.
-    @Test func `one that meets another one changes nothing, says so, and is not asked for again`()
+    /// A second try would switch after the other switch, which the caller may not want.
+    @Test func `a switch during another one changes nothing, says so, and is not repeated`()
         throws
     {
         let service = ScriptedService([.problem(409, "switch-under-way"), Self.switched])
@@ -36,8 +36,8 @@ struct SwitchCommandTests {
         #expect(service.keys == [nil])
     }
 
-    /// Sent again, it would meet itself.
-    @Test func `one whose answer is lost may have been made, and is not asked for again`() throws {
+    /// If it is sent again, it can meet itself.
+    @Test func `a switch whose answer is lost may have been made, and is not repeated`() throws {
         for step in [Step.fails(.broken), .silent] {
             let service = ScriptedService([step, Self.switched])
             #expect(try #require(try Self.failure(service)).status.rawValue == 6)

@@ -21,7 +21,7 @@ struct WatchTests {
         return .answers(200, "text/event-stream", more + events.joined())
     }
 
-    /// What a watch gives until it has given so many events, or ends.
+    /// Runs a watch until it has given this many events, or ends.
     private static func run(
         _ service: ScriptedService,
         _ count: Int,
@@ -46,7 +46,7 @@ struct WatchTests {
         }
     }
 
-    @Test func `what passes does not end a watch, and nothing comes twice`() {
+    @Test func `a temporary failure does not end a watch, and nothing comes twice`() {
         let passing = [
             Step.fails(.broken), .fails(.unconnected), .silent, .answers(502), .answers(429),
             .problem(503, "draining"), .fails(.wrong),
@@ -119,8 +119,8 @@ struct WatchTests {
         #expect(abs(service.elapsed - pauses.reduce(0, +)) < 1e-6)
     }
 
-    /// Part of it was given, and no id from which the stream could go on.
-    @Test func `a current state that begins anew is announced by a gap`() {
+    /// The watch has given a part of it, and no id from which the stream could go on.
+    @Test func `a current state that starts again is announced by a gap`() {
         let part = Step.answers(
             200,
             "text/event-stream",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-/// What a run reads of the way of a cache line, and what does not count because that jumped.
+/// The distance of a cache line during a run, and the repeats that do not count because it jumped.
 @Suite(.offPool)
 struct CacheLineTests {
     private static func repeats(_ readings: [[Double]?]) -> [ComparisonReport.Repeat] {
@@ -45,7 +45,7 @@ struct CacheLineTests {
         #expect(found.counted.map(\.index) == [0, 1, 3, 4, 5])
     }
 
-    @Test func `if most repeats would be left out, or too few stay, none is`() {
+    @Test func `if most repeats would be left out, or too few stay, none is left out`() {
         func left(_ moved: Int, of count: Int, threads: Int = 2) -> Int {
             Self.repeats(
                 [[Double]](repeating: Self.moved, count: moved)
@@ -58,7 +58,7 @@ struct CacheLineTests {
         #expect(left(3, of: 5) == 0)
         #expect(left(2, of: 4) == 0)
         #expect(left(0, of: 0) == 0)
-        // One thread hands no cache line to another.
+        // A single thread hands no cache line to another one.
         #expect(left(2, of: 5, threads: 1) == 0)
     }
 

@@ -114,7 +114,7 @@ struct ComparisonRunTests {
         }
     }
 
-    @Test func `no case is in the same place twice, or always behind the same one`() {
+    @Test func `no case is in the same place twice, or always after the same one`() {
         let orders = (0..<schedule.repeats).map { schedule.order(ofRepeat: $0) }
         for index in schedule.cases.indices {
             let places = orders.compactMap { $0.firstIndex(of: index) }
@@ -142,7 +142,7 @@ struct SliceTests {
         )
     }
 
-    /// A thread that waits before it is at the start line, as one that was never made.
+    /// A thread waits before it is at the start line, as if it was never made.
     @Test(arguments: [false, true])
     func `a thread that does not start ends the slice, and so does an interrupt`(
         isInterrupted: Bool
@@ -199,7 +199,7 @@ struct SliceTests {
             let (alone, together) = (slice(threads: 1, workload), slice(threads: 3, workload))
             let outputs = [try OwnWorkload.builtIn.unsynchronized(alone), try together.bareMutex()]
             #expect(outputs.map(\.wrongCount) == [0, 0])
-            // Who did one operation less than the values say has them wrong.
+            // The values are wrong if a thread did more operations than they show.
             var result = outputs[0]
             result.tallies[0].operationsInAll += alone.plans[0].operations.count
             let slots = (0..<4).map { ManyValues(count: alone.keyCount(stripe: $0)) }

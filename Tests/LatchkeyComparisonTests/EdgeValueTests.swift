@@ -26,7 +26,7 @@ struct EdgeValueTests {
             #expect(found.repeats.count == 1)
             #expect(found.repeats[0].operationsPerThread.count == found.threads)
         }
-        // Also what is not a number must be written, and read again.
+        // Values that are not numbers must be written and read again, too.
         let read = try ComparisonReport(json: report.json(), source: "test")
         #expect(read.cases.count == report.cases.count)
         return report.cases

@@ -134,7 +134,7 @@ struct MutexObservationTests {
         #expect(forced.ranking == .forced && forced.findings == found.findings)
     }
 
-    @Test func `what is found is told from its bound`() {
+    @Test func `the digits of a figure show that it is above its limit`() {
         let disturbed = [
             (conditions(foreign: 0.1504), "kept 0.1504 processors busy; up to 0.15 is normal."),
             (conditions(steal: 0.0203), "took 2.03 % of the processors' time; up to 2.0 % is "),

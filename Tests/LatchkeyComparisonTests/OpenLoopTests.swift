@@ -31,7 +31,8 @@ struct OpenLoopTests {
         )
     }
 
-    @Test func `what was due during a stall that lasts to the end is in the response`() async throws
+    @Test func `operations due during a stall that lasts to the end are in the response`()
+        async throws
     {
         let (begun, all) = try await durations { clock in
             // Stalls once, in the first operation that it meets while measuring.

@@ -10,7 +10,7 @@ import Testing
 struct QuietMachineTests {
     private let builder = ProcessTimes.Entry(number: 77, name: "swift-build", seconds: 0.4)
 
-    /// What is said while the machine has these loads, one after the other, and how many are read.
+    /// The messages while the machine has these loads, one after the other, and how many are read.
     private func wait(
         _ loads: [Double?],
         isInterrupted: () -> Bool = { false }
@@ -54,7 +54,7 @@ struct QuietMachineTests {
         #expect(found.said.last?.hasPrefix("The machine is still busy.") == true)
     }
 
-    @Test func `an interrupt ends the wait, and an unknown load has none`() {
+    @Test func `an interrupt ends the wait, and an unknown load is not waited for`() {
         var asked = 0
         let found = wait([0.9]) {
             asked += 1

@@ -166,7 +166,9 @@ struct ReplayTests {
         #expect((delays?.timedCount ?? 0) == result.operations)
     }
 
-    @Test func `what was due during a stall counts with the time that it waited`() async throws {
+    @Test func `operations that were due during a stall count with the time that they waited`()
+        async throws
+    {
         let replayed = ReplayedTrace(try Self.steady(milliseconds: 200), file: "a", speed: 1)
         let warmUp = Collected(0)
         let result = try Self.slice(replayed).run { _, clock in

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-/// The rounds of short slices: who takes part, in which order, and when they count.
+/// The rounds of short slices: their strategies, their order, and when they count.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct RoundTests {
     private static func repeats(
@@ -113,14 +113,15 @@ struct RoundTests {
         // Some of the repeats were.
         let both = Self.repeats([3e6, 3e6, 3e6], [400]) + Self.repeats([6.3e6, 6.3e6], [100])
         #expect(ComparisonReport.Rounds(near + far, beside: both) != nil)
-        // Where the far ones say something else, they say nothing.
+        // If the far repeats show another figure, the rounds do not count.
         let other = Self.repeats([1e6, 1e6, 1e6], [400, 400])
         #expect(ComparisonReport.Rounds(near + far, beside: other) == nil)
     }
 
-    // MARK: Who takes part
+    // MARK: Strategies that take part
 
-    @Test func `what is a third as fast as the best takes part, and nothing asynchronous`() throws {
+    @Test func `a strategy a third as fast as the best takes part, and no asynchronous one`() throws
+    {
         let run = try Self.run {
             $0.strategies = [.lock, .spin, .mutex, .actor]
             $0.threads = [1, 2]
@@ -148,7 +149,8 @@ struct RoundTests {
             $0.current = .mutex
         }
         #expect(contenders(other) { rates[$0] }.joined().contains("mutex, 1 thread"))
-        // Slices of few operations are too coarse, and one strategy has none beside it.
+        // Slices of few operations are too coarse, and one strategy alone has no other to compare
+        // with.
         #expect(contenders(run) { $0 == "lock" ? 50_000 : 49_500 }.isEmpty)
     }
 
@@ -248,7 +250,7 @@ struct RoundTests {
     }
 
     @Test(arguments: [["spin", "lock"], ["spin", "mcs", "lock"], []])
-    func `what is undecided gets as many rounds again, without the others`(
+    func `undecided strategies get as many rounds again, without the others`(
         names: [String]
     ) throws {
         let run = try Self.run {
@@ -262,7 +264,7 @@ struct RoundTests {
         for index in 0..<3 { _ = run.measureRounds(ofRepeat: index, &course) }
         let finished = course.clock.finishedCount
         run.lookAgain(at: names, &course)
-        // They are more than the clock has planned.
+        // These rounds are not in the plan of the clock.
         #expect(course.clock.finishedCount == finished)
         let count = 3 * ComparisonReport.Rounds.perRepeat
         for (index, slices) in course.measured.shortSlices {
@@ -273,7 +275,7 @@ struct RoundTests {
         }
     }
 
-    @Test func `what fails in a round is named, and ends the rounds`() throws {
+    @Test func `a failure in a round is named, and ends the rounds`() throws {
         let found = try Self.measured(PlantedMethod(failingRound: 4))
         #expect(found.method.seen.count == 2 * 4)
         #expect(found.measured.stuckCase?.label == "bare-mutex, 1 thread")

@@ -20,7 +20,7 @@ struct SettingsSpellingTests {
     @Test(arguments: [
         "", "x", "-1", "scaled:", "zipf:0", "zipf:-1", "zipf:nan", "open:inf", "open:0",
     ])
-    func `what has no meaning has no value`(text: String) {
+    func `a spelling without a meaning has no value`(text: String) {
         #expect(OutsideWork(rawValue: text) == nil)
         #expect(KeySkew(rawValue: text) == nil)
         #expect(Arrival(rawValue: text) == nil)

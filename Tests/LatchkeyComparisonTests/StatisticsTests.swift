@@ -87,7 +87,7 @@ import Testing
         // Groups, too near each other to matter.
         [100, 101, 120, 121],
     ])
-    func `what is spread otherwise has no modes`(values: [Double]) {
+    func `values that are spread otherwise have no modes`(values: [Double]) {
         #expect(Modes(values) == nil)
     }
 }
@@ -143,7 +143,7 @@ import Testing
     }
 }
 
-/// Repeats of one second, or of so many, with these throughputs.
+/// Repeats of one second, or of this many, with these throughputs.
 func repeats(
     _ rates: [Double],
     threads: Int = 1,

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-/// What a report makes of several repeats.
+/// How a report sums up several repeats.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct SummaryTests {
     @Test func `repeats of two modes are marked and summed up as such`() {
@@ -14,7 +14,7 @@ struct SummaryTests {
         #expect(!ComparisonReport.Summary(Array(repeats.prefix(2))).isBistable)
     }
 
-    @Test func `what metering adds is found from the ratio of the two slices`() async {
+    @Test func `the cost of metering is found from the ratio of the two slices`() async {
         let cost = ComparisonReport.InstrumentCost.measure(
             metered: [(100, [0.5, 0.8, 0.9]), (200, [0.8]), (300, [0.9])],
             systemCallsMissing: "because"

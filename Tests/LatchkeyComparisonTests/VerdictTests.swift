@@ -18,7 +18,7 @@ struct VerdictTests {
         }
     }
 
-    @Test func `what a strategy breaks is said by its name`() throws {
+    @Test func `a broken law is reported with the strategy's name`() throws {
         let torn = try #require(
             StrategyVerdicts.check(blocking: { TornSpinStrategy() }, as: "mine").first
         )
@@ -81,7 +81,7 @@ struct VerdictTests {
     }
 }
 
-/// Lets no thread in until a test that is over opens its gate, so that no thread stays behind.
+/// Lets no thread in until the test opens its gate at its end, so that no thread is left.
 private struct HangingLock<Gate: GateOfTest>: RawLock {
     static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }

@@ -23,7 +23,7 @@ struct WarmUpTests {
             isInterrupted: {
                 let isWarmingUp = started.read { $0.map { !$0.isStill(.arriving) } ?? false }
                 guard isWarmingUp else { return false }
-                // The warm-up so lasts until there was enough to forget.
+                // So the warm-up lasts until there was enough to forget.
                 while QuickAtFirstLock.lockedCount < QuickAtFirstLock.quickCount {
                     sched_yield()
                 }

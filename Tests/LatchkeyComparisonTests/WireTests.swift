@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-/// What a comparison over HTTP reads and plans.
+/// The inputs and the plan of a comparison over HTTP.
 ///
 /// That it runs is tested with the real program.
 struct WireTests {
@@ -39,7 +39,7 @@ struct WireTests {
         "", "latchkey-load", "latchkey-load 1 2 3", "latchkey-load 1 0 0 0 1 1 1 1 1 1",
         "latchkey-load nan 1 0 0 1 1 1 1 1 1",
     ])
-    func `output without figures is none`(output: String) {
+    func `output without figures is invalid`(output: String) {
         #expect(LoadGenerator.Result(output: output) == nil)
     }
 
@@ -73,7 +73,7 @@ struct WireTests {
         #expect(services.count == 2)
     }
 
-    @Test func `what has no meaning over HTTP is refused with a sentence`() {
+    @Test func `settings without a meaning over HTTP are refused with a sentence`() {
         func refusal(_ change: (inout ComparisonSettings) -> Void) -> String? {
             var settings = ComparisonSettings()
             settings.transport = .http

@@ -147,7 +147,7 @@ import Testing
         #expect(probe.meter.readingSinceReset.reading.write.acquisitions == 1)
     }
 
-    /// What one thread takes back that another one asked for is below 0 in its own words.
+    /// If one thread takes back an ask of another one, its own count is below 0.
     @Test func `on another thread takes back what was asked`() {
         let probe = Self.probe(.serialQueueAsync, .full)
         let before = probe.meter.reading

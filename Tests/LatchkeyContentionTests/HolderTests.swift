@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyContention
 
-/// What a probe knows of who is inside.
+/// The knowledge of a probe about the threads that are inside.
 @Suite(.timeLimit(.minutes(15)), .offPool) struct Holders {
     @Test func `that change are hand-offs`() {
         let meter = ContentionMeter(LockStrategy.self, level: .counts)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyContention
 
-/// What every meter promises, over every strategy and level.
+/// The promises of every meter, for every strategy and level.
 @Suite(.timeLimit(.minutes(15)), .serialized, .offPool) struct MeterLaws {
     static let levels: [MeteringLevel] = [.counts, .sampled, .full]
     static let threads = 4
@@ -45,7 +45,7 @@ import Testing
         for durations in [found.wait, found.hold] {
             let weight = durations.buckets.reduce(0, +)
             #expect(weight <= found.acquisitions)
-            // What each thread asked for after its last sample is in no sample yet.
+            // The accesses of a thread after its last sample are in no sample yet.
             #expect(weight + UInt64(gapMax * threads) >= found.acquisitions)
             #expect(durations.timed < found.acquisitions / 2)
         }
@@ -106,7 +106,7 @@ struct Traffic: StrategyVisitor {
         return meter.reading
     }
 
-    /// So many writes and one read, each after the one before has completed.
+    /// Submits this many writes and one read, each after the one before has completed.
     private func submit(
         _ writes: Int,
         to synchronized: Synchronized<Int, Metered<some Strategy>>

@@ -40,7 +40,7 @@ import Testing
         #expect(bytes.map { String(format: "%02x", $0) }.joined() == Self.message)
     }
 
-    @Test func `what was lost is said in a comment`() {
+    @Test func `a comment says how many contentions were lost`() {
         var reading = Self.reading
         reading.lostCount = 300
         let text = String(decoding: PprofProfile.bytes(reading, Symbols()), as: UTF8.self)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyContention
 
-/// What every strategy's profile promises, with threads that contend.
+/// The promises of every strategy's profile, with threads that contend.
 @Suite(.timeLimit(.minutes(15)), .serialized, .offPool) struct ProfileLaws {
     private static let exact = StrategyKind.allCases.filter { $0 != .mutex && $0 != .actor }
 
@@ -62,7 +62,7 @@ private struct Contends: StrategyVisitor {
 
 /// One thread holds the lock for long, again and again, while three others wait to hold it shortly.
 ///
-/// What is long and short is said by a clock that only the holders move.
+/// A clock that only the holders move measures what is long and short.
 private struct OneIsSlow: StrategyVisitor {
     static let slowSite = "Shop/Slow.swift:1"
 

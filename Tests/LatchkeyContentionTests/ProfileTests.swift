@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyContention
 
-/// Who waits for whom, as a profile has it.
+/// Profiles: which places wait for which.
 @Suite(.timeLimit(.minutes(15))) struct Profiles {
     /// An access that another one has to wait for, on one thread, which submits them.
     private static func oneWait(
@@ -87,7 +87,7 @@ import Testing
         #expect((36_000...44_000).contains(Int(counted)))
     }
 
-    @Test func `begins anew at a mark`() {
+    @Test func `starts again at a mark`() {
         let profile = ContentionProfile(oneIn: 1)
         let probe = Self.probe(profile)
         Self.oneWait(probe)

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 @Suite struct Reset {
-    /// Counts an invented acquisition: a wait of so many nanoseconds and a hold of 10.
+    /// Counts an invented acquisition: a wait of this many nanoseconds and a hold of 10.
     static func record(_ nanoseconds: UInt64, in meter: ContentionMeter) {
         let probe = ContentionProbe(meter, traits: meter.traits)
         _ = probe.asks(AccessRequest(.write))
@@ -16,7 +16,7 @@ import Testing
         probe.record(from: now - 10, to: now, weight: 1, in: mode.hold)
     }
 
-    @Test func `begins the report anew and leaves the counters alone`() throws {
+    @Test func `restarts the report and leaves the counters alone`() throws {
         let meter = ContentionMeter(LockStrategy.self, level: .full)
         Self.record(9000, in: meter)
         meter.reset()
@@ -46,7 +46,7 @@ import Testing
     @Test func `of the longest wait comes with the second window after it`() {
         let meter = ContentionMeter(LockStrategy.self, level: .full)
         Self.record(9000, in: meter)
-        // The wait was recorded now or, by a hair, in the window before.
+        // The wait was recorded in this window or, if it has just begun, in the one before.
         let window = ContentionMeter.window()
         func longest(after windows: UInt64) -> UInt64 {
             ContentionReading(meter.words, reset: 0, window: window + windows)

@@ -91,7 +91,7 @@ import Testing
         #expect(meters.report().rows[0].strategy == "adaptive")
     }
 
-    /// What the strategies before it made requests wait is past.
+    /// Waits under earlier strategies are past.
     @Test func `the hottest lock is one of the strategy that serves`() throws {
         let lock = serve(.lock)
         let probe = ContentionProbe(lock, traits: lock.traits)

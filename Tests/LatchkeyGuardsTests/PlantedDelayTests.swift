@@ -24,7 +24,7 @@ struct PlantedDelayTests {
                 let stop = run.stops.plan(step)
                 let access = run.thread { run.access(way, number: 1) { stop.isPassed() } }
                 if try stop.isReached() {
-                    // Who was counted is waited for.
+                    // The switch waits for an access that was counted.
                     let stored = run.stops.plan(.stored)
                     let change = run.thread { run.change(to) }
                     if try stored.isReached() { stored.letGo() }
@@ -40,7 +40,7 @@ struct PlantedDelayTests {
     }
 
     @Test(arguments: kinds.filter(\.traits.appliesWritesAsynchronously))
-    func `what was accepted comes before what the new guard is asked`(from: StrategyKind) throws {
+    func `accepted accesses come before those of the new guard`(from: StrategyKind) throws {
         for to in Self.kinds where to != from {
             for way in [Way.write, .submittedWrite] {
                 let (run, isOver) = (Run(from, 1), DispatchSemaphore(value: 0))
@@ -103,7 +103,7 @@ struct PlantedDelayTests {
         let half = run.stops.plan(.begins, after: 1)
         let change = run.thread { run.change(to) }
         #expect(try half.isReached())
-        // Is counted by the new queue of one stripe and by the old one of the other.
+        // The access is counted by the new queue of one stripe and by the old queue of the other.
         let stop = run.stops.plan(.chosen, after: 1)
         let first = run.thread { run.access(.submittedSeveral, number: 1) { stop.isPassed() } }
         #expect(try stop.isReached())
@@ -178,7 +178,7 @@ struct PlantedDelayTests {
             let run = Run(from, 1)
             var change: Ends?
             run.stripes.read(0, .here()) { _ in
-                // Before the first of `snapshot` all stripes are held.
+                // Before the first stripe changes to `snapshot`, all stripes are held.
                 let begins = run.stops.plan(.begins, .loaded)
                 change = run.thread { run.change(to) }
                 #expect((try? begins.isReached()) == true)

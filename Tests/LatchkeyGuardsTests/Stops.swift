@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 
 @testable import LatchkeyGuards
 
-/// Has the thread that comes to a step wait there.
+/// Makes the thread that comes to a step wait there.
 final class Stops: Sendable {
     private struct Planned {
         let stop: Stop

@@ -170,7 +170,7 @@ private final class Load: Sendable {
     }
 }
 
-/// What a read of several values does that adds up a part of each.
+/// A read of several values that adds up a part of each.
 func sum<Value>(
     _ part: @escaping @Sendable (Value) -> Int
 ) -> @Sendable (((Value) -> Void) -> Void) -> Int {

@@ -10,9 +10,9 @@ struct BodyReaderTests {
 
     /// A server whose routes count the bytes of the body.
     ///
-    /// `/count/more` takes all pieces at once, `/count/wait` lets the client wait behind each for
-    /// another thread, `/count/hold` for the test, and `/count/bad` answers 400 from
-    /// another thread.
+    /// `/count/more` takes all pieces at once, `/count/wait` lets the client wait after each one
+    /// for another thread, `/count/hold` for the test, and `/count/bad` answers 400 from another
+    /// thread.
     private static func server(_ mode: Mode, _ seen: Seen) throws -> TestServer {
         let router = try Router(
             [
@@ -132,7 +132,7 @@ private final class Counter: BodyReader, @unchecked Sendable {
     func lose(_ reason: BodyLoss) { seen.add(reason) }
 }
 
-/// What the readers of a test have seen.
+/// The events that the readers of a test have seen.
 ///
 /// SAFETY: `@unchecked Sendable` because the queue guards the variables.
 private final class Seen: @unchecked Sendable {

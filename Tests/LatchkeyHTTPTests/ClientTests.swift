@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyHTTP
 
-/// Who a client is, and who speaks for others.
+/// The identity of a client, and proxies that speak for others.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct ClientTests {
     private func key(_ text: String) throws -> ClientKey {

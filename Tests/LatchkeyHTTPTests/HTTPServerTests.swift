@@ -16,7 +16,7 @@ struct HTTPServerTests {
         try await server.await("a suspended request") { $0.suspended == 1 && $0.inFlight == 1 }
         let draining = server.server
         let stopping = TestThread { #expect(draining.stop(within: Patience.duration) == (0, 0)) }
-        // Who connects before it stops to listen leaves again.
+        // Clients that connect before it stops listening leave again.
         while (try? server.client()) != nil {
             await Task.yield()
         }
@@ -31,7 +31,7 @@ struct HTTPServerTests {
     }
 
     @Test(arguments: Mode.allCases)
-    func `an answer after the end is given in vain`(mode: Mode) async throws {
+    func `an answer after the end is discarded`(mode: Mode) async throws {
         let server = try TestServer(mode) { $0.unknownBody = "unknown" }
         let writer = try server.client()
         let reader = try server.client()

@@ -53,17 +53,17 @@ struct HandshakeTests {
         try await server.await("all") { $0.handshaking == Self.countMax + waiting.count }
         for _ in 0..<100 { #expect(kept.ask(get("/now")).text == "now") }
         #expect(waiting.allSatisfy { !$0.hasReceived })
-        // Who goes gives its turn to one of them.
+        // A client that goes gives its turn to one of them.
         stalled[5].close()
         try eventually("a turn") { waiting.contains { $0.hasReceived } }
         try await server.await("the end of one") { $0.handshakeFailedTotal == 1 }
         let others = waiting.filter { !$0.hasReceived }
         #expect(others.count == waiting.count - 1)
-        // One that has gone takes none.
+        // A client that has gone takes no turn.
         others[0].close()
         try await server.await("the end of two") { $0.handshakeFailedTotal == 2 }
         #expect(!others[1].hasReceived)
-        // Who has had its time does not count.
+        // Clients whose time is over do not count.
         server.server.pass(Self.turnTime)
         #expect(others[1].receive()?.first == 0x16)
         let late = try server.client()
@@ -136,7 +136,7 @@ struct HandshakeTests {
             Array(Self.hello().prefix(20)),
             "the client has closed the connection"
         )
-        // Who only looks whether the port is there makes no line.
+        // A client that only checks the port makes no line.
         try LoopbackConnection(port: server.port, isEncrypted: false).close()
         try eventually("its end") { server.statistics.handshakeFailedTotal == 5 }
         #expect(lines.take().isEmpty)

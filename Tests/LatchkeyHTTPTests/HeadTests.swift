@@ -44,7 +44,7 @@ struct HeadTests {
     }
 
     @Test(arguments: Mode.allCases)
-    func `what no route answers is answered before its body`(mode: Mode) async throws {
+    func `a request without a route is answered before its body`(mode: Mode) async throws {
         let server = try Self.server(mode)
         for (target, status) in [
             ("/nowhere", 404), ("/things", 405), ("http://other/things", 421), ("/refused/it", 403),

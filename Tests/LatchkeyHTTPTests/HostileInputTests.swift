@@ -32,7 +32,7 @@ struct HostileInputTests {
     ]
 
     @Test(arguments: Mode.allCases)
-    func `what is not proper HTTP is 400 or the end`(mode: Mode) async throws {
+    func `a request that is not proper HTTP gets 400 or the end`(mode: Mode) async throws {
         let server = try TestServer(mode)
         for text in HostileInputTests.malformed {
             let client = try server.client()

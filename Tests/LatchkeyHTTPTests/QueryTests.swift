@@ -44,7 +44,7 @@ import Testing
             ("%4=1", .truncatedEscape), ("b=1&a=%2", .truncatedEscape), ("a=%FF", .invalidText),
         ] as [(StaticStringArgument, PercentDecodingError)]
     )
-    func `what is no name or value is an error`(
+    func `an invalid name or value is an error`(
         text: StaticStringArgument,
         error: PercentDecodingError
     ) {

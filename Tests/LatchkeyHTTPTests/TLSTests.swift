@@ -70,7 +70,7 @@ struct TLSTests {
         #expect(kept.ask(get("/now")).text == "now")
         #expect(before != next.der)
         #expect(try Self.session(server).session.certificate == next.der)
-        // What is not right leaves it.
+        // A wrong identity changes nothing.
         #expect(throws: TLSIdentityError.self) {
             try server.server.identify(TLSIdentity(certificates: next.certificate, key: ""))
         }
@@ -105,7 +105,7 @@ struct TLSTests {
         try await server.stop()
     }
 
-    @Test func `what is no handshake ends the connection, and others go on`() async throws {
+    @Test func `bytes that are no handshake end the connection, and others go on`() async throws {
         let server = try TestServer(.encrypted)
         let kept = try server.client()
         var random = SeededGenerator(21)
@@ -137,7 +137,7 @@ struct TLSTests {
             $0.hasStandingClock = true
         }
         let half = try (0..<20).map { _ in try Self.plain(server) }
-        // The begin of a record, of which no more comes.
+        // The begin of a record, without the rest.
         for client in half.dropLast() { _ = client.send([0x16, 3, 1, 2, 0, 1]) }
         try await server.await("half handshakes") { $0.acceptedTotal == UInt64(half.count) }
         let client = try server.client()
@@ -180,7 +180,7 @@ struct TLSTests {
             $0.connectionsMax = 4
             $0.hasStandingClock = true
         }
-        // The last three are over the bound, and are refused from the begin.
+        // The last three are over the limit, and are refused from the start.
         let half = try (0..<7).map { _ in try Self.plain(server) }
         try await server.await("half handshakes") {
             $0.handshaking + Int($0.handshakeFailedTotal) == half.count
@@ -209,7 +209,7 @@ struct TLSTests {
     /// For how long a half handshake keeps its place: LATCHKEY_HTTP_HANDSHAKE_PLACE_MILLISECONDS.
     private static let placeTime = Duration.seconds(1)
 
-    /// Only some in a second get a handshake, which then fails; the others have none.
+    /// Only some connections in a second get a handshake, which then fails; the others have none.
     @Test func `connections over a client's share fail no handshakes`() async throws {
         let server = try TestServer(.encrypted) {
             $0.connectionsPerAddressMax = 1
@@ -252,7 +252,7 @@ struct TLSTests {
         endless.send("400000\r\n" + String(repeating: "b", count: 4_000_000))
         #expect(endless.seesEnd())
         endless.close()
-        // What breaks a rule is answered through the library.
+        // A request that breaks a rule is answered through the library.
         for (length, status) in [("+5", 400), ("18446744073709551616", 413)] {
             let client = try server.client()
             let reply = client.ask(head(length))
@@ -315,7 +315,7 @@ struct TLSTests {
                 isForClients: true,
                 signedBy: authority
             ),
-            // What this one has signed is not the authority's.
+            // A certificate that a client has signed is not one of the authority.
             TestCertificate("ann", isForClients: true, signedBy: ann),
         ]
         for (index, certificate) in refused.enumerated() {

@@ -198,7 +198,7 @@ final class TestServer: Sendable {
         }
     }
 
-    /// Answers the held requests, once there are so many.
+    /// Answers the held requests, once there are this many.
     func letGo(_ count: Int) {
         held.letGo(count)
     }

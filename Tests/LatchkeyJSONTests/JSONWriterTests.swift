@@ -2,7 +2,7 @@ import Testing
 
 @testable import LatchkeyJSON
 
-/// Numbers, members that are written in one piece, and what is too long for one.
+/// Numbers, members that are written in one piece, and texts that are too long for one piece.
 @Suite struct JSONWriterTests {
     @Test func `numbers of every length`() {
         var numbers: [UInt64] = [UInt64.max]
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// Every text of up to six of these bytes, behind one that stays.
+    /// Every text of up to six of these bytes, after a byte that stays.
     @Test func `one line has spaces for line feeds and carriage returns, and nothing before it`() {
         var texts: [[UInt8]] = [[]]
         for _ in 0..<6 {

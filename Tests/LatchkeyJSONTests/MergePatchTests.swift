@@ -30,13 +30,13 @@ struct MergePatchTests {
         (#"{"e":null}"#, #"{"a":1}"#, #"{"e":null,"a":1}"#),
         (#"[1,2]"#, #"{"a":"b","c":null}"#, #"{"a":"b"}"#),
         (#"{}"#, #"{"a":{"bb":{"ccc":null}}}"#, #"{"a":{"bb":{}}}"#),
-        // What is not named keeps its spelling and its place.
+        // Members that are not named keep their spelling and their place.
         (#"{"a":1.50, "b" : 1E2 ,"c":"\u0061"}"#, #"{"b":2}"#, #"{"a":1.50,"b" : 2,"c":"\u0061"}"#),
         (#"{"a":1,  "b":[ 1 ],"c":3}"#, #"{"c":null}"#, #"{"a":1,  "b":[ 1 ]}"#),
         (#" { "a" : { "x" : 1 , "y" : 2 } } "#, #"{"a":{"y":3}}"#, #"{"a" : {"x" : 1,"y" : 3}}"#),
         (#"{"a":1}"#, #"{}"#, #"{"a":1}"#),
         (#"{ }"#, #"{ }"#, #"{}"#),
-        // What the patch adds stands at the end, in the patch's order.
+        // Members that the patch adds stand at the end, in the patch's order.
         (#"{"a":1}"#, #"{"c":{"z":null,"y":1},"b":[null]}"#, #"{"a":1,"c":{"y":1},"b":[null]}"#),
         // Names are compared as text.
         (#"{"\u0061":1,"b":2}"#, #"{"a":3}"#, #"{"\u0061":3,"b":2}"#),

@@ -79,7 +79,7 @@ func labArguments(_ strategies: String) -> [String] {
     ]
 }
 
-/// What a short run of a lab finds.
+/// The report of a short run of a lab.
 func report<Value>(
     of lab: Lab<Value>,
     strategies: [String],

@@ -79,7 +79,7 @@ struct LabWorkloadTests {
         #expect(wrongCount == 1)
     }
 
-    @Test func `what a body expects in vain fails the check`() async throws {
+    @Test func `a failed expectation of a body fails the check`() async throws {
         let workload = Workload("odd", value: 0) { _, operation in
             operation.expect(operation.number < 100)
         } write: { value, _ in
@@ -118,7 +118,7 @@ struct LabWorkloadTests {
         #expect(abs(numbers.count { $0.isMultiple(of: 2) } - 2_000) < 200)
     }
 
-    @Test func `flags of the built-in section are none of a workload's`() throws {
+    @Test func `a workload has no flags of the built-in section`() throws {
         let catalogue = Lab(tally()).prepared("bench")
         let flags = CompareFlags.all(catalogue).map(\.name)
         #expect(!flags.contains { ["preset", "section", "stripes"].contains($0) })

@@ -24,7 +24,7 @@ struct CacheLineProbeTests {
         }
         #expect(probe.pairs.isEmpty)
         #expect(probe.nanoseconds() == nil)
-        // What cannot be measured is no reading either.
+        // A pair that cannot be measured has no reading either.
         let real = CacheLineProbe(processors: [0, 1])
         for pair in [Pair(0, 0), Pair(-1, 0), Pair(0, ProcessorList.processorsMax)] {
             #expect(real.nanoseconds(pair) == nil)

@@ -23,7 +23,7 @@ import Testing
         #expect(extent(used: used, free: free).isWorthReturning(after: Self.nothing) == isWorth)
     }
 
-    @Test func `what a return has left is not returned again before there is more`() {
+    @Test func `memory that a return has left is not returned again before there is more`() {
         let left = extent(used: 100, free: 200)
         #expect(!extent(used: 100, free: 250).isWorthReturning(after: left))
         #expect(extent(used: 100, free: 251).isWorthReturning(after: left))

@@ -38,7 +38,7 @@ struct WholeFileTests {
     }
 
     @Test(arguments: [S_IFIFO, S_IFDIR, S_IFSOCK], rules)
-    func `what is no regular file is refused and stays`(
+    func `a path of no regular file is refused and stays`(
         kind: mode_t,
         rule: WholeFile.Rule
     ) throws {
@@ -67,7 +67,7 @@ struct WholeFileTests {
     }
 
     @Test(arguments: rules)
-    func `what is not kept leaves nothing`(rule: WholeFile.Rule) throws {
+    func `a file that is not kept leaves nothing`(rule: WholeFile.Rule) throws {
         do {
             let file = try WholeFile(path, rule)
             try file.write(Self.one)

@@ -110,7 +110,7 @@ private func knownLoad() -> LockMeters {
         #expect(locks.report.rows.map(\.writeCount) == [4])
     }
 
-    @Test func `a reset begins the report anew and leaves Prometheus' counters`() {
+    @Test func `a reset restarts the report and leaves Prometheus' counters`() {
         let locks = knownLoad()
         locks.reset()
         #expect(locks.report.rows.map(\.writeCount) == [0, 0])

@@ -14,7 +14,7 @@ import Testing
         "application/openmetrics-text;q=0.5, */*;q=0.1",
         "application/openmetrics-text;q=0.1, application/json",
         "text/plain;q=0.4, application/openmetrics-text;q=0.5",
-        // What Prometheus 2 and 3 send.
+        // As Prometheus 2 and 3 send it.
         """
         application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;\
         q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1

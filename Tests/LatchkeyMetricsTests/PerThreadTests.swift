@@ -49,7 +49,7 @@ import Testing
         #expect(words.sum(at: 0) == 9)
     }
 
-    @Test func `what threads share is added atomically`() {
+    @Test func `threads add to a shared cell atomically`() {
         let words = PerThreadCounters(wordCount: 1)
         onThreads(4) {
             for _ in 0..<200_000 { words.sharedCell.add(1, at: 0) }
@@ -88,7 +88,7 @@ import Testing
     }
 }
 
-/// Runs `body` on so many threads at once and returns when all have ended.
+/// Runs `body` on this many threads at once and returns when all have ended.
 func onThreads(_ count: Int, _ body: @escaping @Sendable () -> Void) {
     let ends = (0..<count).map { _ in startThread(body) }
     for end in ends { end.wait() }

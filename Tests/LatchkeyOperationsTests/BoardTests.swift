@@ -145,7 +145,7 @@ struct BoardTests {
         #expect(throws: OperationRefusal.exists("a")) {
             try board.submit([Self.plan("a"), Self.plan("a")], at: Self.time)
         }
-        // In one request, an operation may depend on one behind it.
+        // In one request, an operation may depend on a later one.
         let (ids, _) = try board.submit(
             [Self.plan("b", after: ["a"]), Self.plan("a")],
             at: Self.time

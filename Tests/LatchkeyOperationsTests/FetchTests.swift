@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyOperations
 
-/// What may be fetched, and within which limits.
+/// The addresses that may be fetched, and the limits.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct FetchTests {
     private static func limits(
@@ -120,7 +120,7 @@ struct FetchTests {
 
     @Test func `the head and the trailers of an answer are bounded together`() throws {
         let bound = 64 * 1024
-        /// Lines of 64 bytes, and one that is longer: so many bytes in all.
+        /// Lines of 64 bytes, and one that is longer: this many bytes in all.
         @Sendable func lines(_ count: Int) -> String {
             let line = "X: " + String(repeating: "x", count: 59) + "\r\n"
             let rest = String(repeating: "y", count: count % 64)

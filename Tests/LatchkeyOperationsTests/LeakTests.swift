@@ -9,7 +9,7 @@ import Testing
 /// Nothing keeps an operation that has ended beyond the history.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct LeakTests {
-    /// Weak references to what operations consist of.
+    /// Weak references to the parts of operations.
     private final class Traces: Sendable {
         private struct Trace: @unchecked Sendable {
             // SAFETY: read and set by the test that owns it, one thread at a time.
@@ -92,7 +92,7 @@ struct LeakTests {
         stop()
     }
 
-    @Test func `what is kept in the history has its value, but not its steps`() throws {
+    @Test func `an operation in the history has its value, but not its steps`() throws {
         let bench = Bench(limits: OperationLimits(historyCountMax: 1))
         let traces = Traces()
         let first = try bench.submit(Self.plan(traces, .put("a", "1")))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyOperations
 
-/// What each kind of step does to the store.
+/// The effect of each kind of step on the store.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct StepTests {
     private static func end(
@@ -29,14 +29,14 @@ struct StepTests {
         #expect(bench.value("a") == nil)
     }
 
-    @Test func `what is not there can be deleted, but not touched`() throws {
+    @Test func `a missing property can be deleted, but not touched`() throws {
         let bench = Bench()
         #expect(try Self.end(of: bench, .delete("a")).state == .finished)
         #expect(try Self.end(of: bench, .touch("a")).state == .failed)
         #expect(try Self.end(of: bench, .put("a", "1"), .touch("a")).value?.text == "1")
     }
 
-    /// What somebody may see follows from it.
+    /// The names decide who may see the value.
     @Test func `a value names the properties that it shows, whichever steps pass it on`() throws {
         let bench = Bench()
         func shown(_ steps: OperationStep...) throws -> [String] {
@@ -61,7 +61,8 @@ struct StepTests {
         #expect(try shown(.put("l", "[]"), .get("l"), .lines(nil)) == [])
     }
 
-    /// Who may not read any more what a step before has read must not write it elsewhere.
+    /// A client that has lost the right to read a value must not write it elsewhere in a later
+    /// step.
     @Test func `a step is refused by what it takes of the previous value`() throws {
         let bench = Bench()
         let asked = Synchronized<[[String]], LockStrategy>([])
@@ -165,7 +166,7 @@ struct StepTests {
     }
 
     @Test(arguments: ["1", "{}", "null"])
-    func `what is neither a text nor an array is not imported`(value: String) throws {
+    func `a value that is neither a text nor an array is not imported`(value: String) throws {
         let end = try Self.end(of: Bench(), .put("a", value), .lines(nil))
         #expect(end.failureText == "notLines")
     }

@@ -96,7 +96,7 @@ struct AuthorTests {
     }
 
     @Test
-    func `a database of the first format is brought forward when a service opens it`() throws {
+    func `a database of the first format is upgraded when a service opens it`() throws {
         var source = CommitSource(seed: 4, after: Opened.startRevision, touches: false)
         let opened = try Opened(folder.data, .standard, Self.compacting)
         for _ in 0..<200 { opened.persistence.append(try source.next(), note: [1]) }
@@ -110,7 +110,7 @@ struct AuthorTests {
             + "alter table stored drop column author; \(view); pragma user_version = 1; "
             + "delete from meta where key like 'skip%'; commit"
         #expect(try shell(path, downgrade).isEmpty)
-        // Those who only look leave it as it is.
+        // Programs that only read leave it as it is.
         #expect(try Persistence.check(folder.data).damages.isEmpty)
         let file = folder.path + "/backup.db"
         #expect(try Persistence.backup(of: folder.data, into: file).damages.isEmpty)

@@ -155,7 +155,7 @@ struct CompactionTests {
         let opened = try Opened(folder.data, .standard, tuning)
         var rowCount = 0
         // A round is planned by a thread of its own, which can come late: the load goes on for as
-        // long. What does not keep up has a share of all rows that does not shrink.
+        // long. If compaction does not keep up, its share of all rows does not shrink.
         for index in 0..<4000 {
             guard index < 400 || opened.persistence.status.changeCount >= rowCount / 4 else {
                 break
@@ -177,7 +177,8 @@ struct CompactionTests {
         tuning.removalNanoseconds = 0...0
         var source = CommitSource(seed: 12, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, tuning)
-        // Of the batches, too: a slow machine removes rows before the last batch is written.
+        // Syncs of the batches count, too: a slow machine removes rows before the last batch is
+        // written.
         let before = opened.persistence.statistics.syncs.value
         try opened.commit(600, of: &source)
         waitUntil {

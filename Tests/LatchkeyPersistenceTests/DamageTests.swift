@@ -141,7 +141,7 @@ struct DamageTests {
         let disk = FaultyDisk()
         var source = CommitSource(seed: 6, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
-        // Transactions of one frame, which has nothing of its own transaction behind it.
+        // Transactions of one frame, so that no further frame of the same transaction follows.
         for index in 0..<12 { opened.commit(try source.put("name/\(index)", "1")) }
         let file = try disk.copy(folder, opened) + "/latchkey.db-wal"
         #expect(opened.persistence.finish() == .written)
@@ -159,7 +159,7 @@ struct DamageTests {
                 let found = try damage { $0[head + bit / 8] ^= 1 << UInt8(bit % 8) }
                 #expect(found == index, "frame \(index) of \(last), bit \(bit)")
             }
-            // What says that the transaction ends here.
+            // The field that says that the transaction ends here.
             let found = try damage {
                 $0.replaceSubrange(head + 4..<head + 8, with: [0, 0, 0, 0])
             }

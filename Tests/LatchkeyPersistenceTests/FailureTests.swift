@@ -59,7 +59,7 @@ struct FailureTests {
         #expect(opened.persistence.finish() == .written)
     }
 
-    @Test func `groups wait for a full disk, until who makes them ends`() throws {
+    @Test func `groups wait for a full disk, until the end`() throws {
         var tuning = disk.tuning
         tuning.earlyCountMax = 4
         let opened = try Opened(folder.data, .standard, tuning, isGrouped: true)
@@ -82,7 +82,8 @@ struct FailureTests {
     }
 
     @Test(arguments: [0, 50, 99])
-    func `what does not fit is held, and written when there is room`(percent: Int32) throws {
+    func `a commit that does not fit is held, and written when there is room`(percent: Int32) throws
+    {
         var source = CommitSource(seed: 2, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
         opened.commit(try source.next())
@@ -107,7 +108,7 @@ struct FailureTests {
     }
 
     @Test
-    func `what is held at the end is tried once more`() throws {
+    func `a commit that is held at the end is tried once more`() throws {
         for fits in [true, false] {
             var (source, tuning) = (CommitSource(seed: 2, after: Opened.startRevision), disk.tuning)
             // It is not tried before the end.
@@ -162,7 +163,7 @@ struct FailureTests {
         var source = CommitSource(seed: 7, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
         opened.commit(try source.next())
-        // While it reads, no log can begin anew.
+        // While it reads, the log cannot start again from its beginning.
         let reader = try Connection(folder.data + "/latchkey.db")
         try reader.execute("begin")
         _ = try reader.integer("select count(*) from changes")
@@ -216,7 +217,7 @@ struct FailureTests {
         disk.fail(syncs, count: 1, failedSync, error)
         opened.persistence.append(try source.next(), note: nil)
         disk.await()
-        // It comes during the sync, and is not written.
+        // This commit comes during the sync, and is not written.
         var later = source
         opened.persistence.append(try later.next(), note: nil)
         disk.hold(false)

@@ -18,7 +18,7 @@ struct FolderTests {
         folder = try TemporaryFolder()
     }
 
-    /// No thread looks by itself.
+    /// No thread checks the folder by itself.
     private var tuning: Tuning {
         var tuning = Tuning()
         tuning.lookInterval = .seconds(1 << 20)
@@ -59,7 +59,7 @@ struct FolderTests {
         try ending.apply(to: folder.data)
         let log = folder.data + "/latchkey.db-wal"
         let left = files.contents(atPath: log)
-        // Written before it is noticed, to the open files.
+        // This commit is written to the open files before the loss is noticed.
         opened.commit(try source.next())
         let model = source.model
         for _ in 1..<FolderWatch.looksUntilGone {
@@ -79,7 +79,7 @@ struct FolderTests {
         #expect(copy.lastRevision == model.revision && copy.damages.isEmpty)
         _ = try Persistence.restore(file, into: folder.path + "/restored")
         #expect(try Opened.read(folder.path + "/restored").entries == model.entries)
-        // What stands at the path now is another one's.
+        // The folder at the path now is another one.
         #expect(opened.persistence.finish() == .failed)
         if ending == .replaced { #expect(files.contents(atPath: log) == left) }
     }
@@ -244,7 +244,7 @@ struct FolderTests {
         }
     }
 
-    /// A failing lock has SQLite drop what it has read, which its version counts as a change.
+    /// A failing lock makes SQLite drop its cache, which its version counts as a change.
     @Test
     func `a lock that fails for a while is no other program`() throws {
         var source = CommitSource(seed: 4, after: Opened.startRevision)

@@ -6,8 +6,8 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-/// Databases whose checksums are right and whose content is wrong: they are refused with a
-/// sentence, by all that read them.
+/// Databases whose checksums are right and whose content is wrong: every reader refuses them with a
+/// sentence.
 @Suite("Hostile databases", .timeLimit(.minutes(15)))
 struct HostileDatabaseTests {
     private let folder: TemporaryFolder
@@ -45,7 +45,7 @@ struct HostileDatabaseTests {
         #expect(opened.persistence.finish() == .written)
     }
 
-    /// A copy of the database in one file, which nothing has looked at.
+    /// A copy of the database in one file, which no reader has opened.
     private func file() throws -> String {
         let file = folder.path + "copy.db"
         try? FileManager.default.removeItem(atPath: file)
@@ -53,7 +53,7 @@ struct HostileDatabaseTests {
         return file
     }
 
-    /// Each that reads the database says that it is damaged, and goes on.
+    /// Each reader of the database says that it is damaged, and goes on.
     private func expectRefused(_ what: String) throws {
         #expect(throws: PersistenceFailure.self, "\(what)") { try Opened.read(folder.data) }
         do {
@@ -102,14 +102,14 @@ struct HostileDatabaseTests {
     }
 
     @Test(arguments: [0, 1022, 1 << 62, .max] as [Revision])
-    func `a property that came into being behind its revision is damage`(
+    func `a property that was created after its revision is damage`(
         created: Revision
     ) throws {
         try make(created: created)
         try expectRefused("\(created)")
     }
 
-    @Test func `what a client can have sent is read`() throws {
+    @Test func `values that a client can have sent are read`() throws {
         try make(
             value: " {\"a\":[1]} ",
             created: 1,
@@ -138,7 +138,7 @@ struct HostileDatabaseTests {
         var meta = try Meta(connection)
         meta[key] = value
         try meta.write([key], Statement(connection, Meta.writing))
-        // Else its log is the damage: no service has noted it.
+        // Otherwise its log would be the damage: no service has noted it.
         try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
         try expectRefused("\(key) \(value)")
     }

@@ -25,11 +25,11 @@ struct LifeTests {
     }()
 
     @Test
-    func `after a kill, revisions go on behind those that were shown, again and again`() throws {
+    func `after a kill, revisions go on after the shown ones, again and again`() throws {
         var tuning = disk.tuning
         tuning.roundCountMin = 10
         var source = CommitSource(seed: 1, after: Opened.startRevision)
-        // What a kill can leave: compaction may have put writes on the disk.
+        // The states that a kill can leave: compaction may have put writes on the disk.
         var states = [source.model.entries]
         var path = folder.data
         for life in 0..<6 {
@@ -82,7 +82,8 @@ struct LifeTests {
         var source = CommitSource(seed: 2, after: Opened.startRevision)
         let opened = try Opened(folder.data, Self.interval, tuning)
         for _ in 0..<20 { opened.persistence.append(try source.next(), note: nil) }
-        // One less: a client that has seen the bound could not tell what is behind it.
+        // One less: a client that has seen the revision of the limit could not tell what comes
+        // after it.
         #expect(opened.calls.read { $0.released } == Opened.startRevision + 7)
         let killed = try Persistence(opening: folder.copy(), startRevision: 1)
         #expect(killed.lastRevision == Opened.startRevision + 8)

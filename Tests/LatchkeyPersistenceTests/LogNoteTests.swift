@@ -10,14 +10,14 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-/// What happened to a log.
+/// A loss of a log or of a part of it.
 private enum Loss: CaseIterable {
     case missing, emptied, zeroed, headerOnly, cutInTheMiddle, cutAtItsEnd, otherLog
 
     func apply(to files: inout DataFiles, _ frameCount: Int, _ other: Data) throws {
         let log = try #require(files.log)
         let header = LogScan.headerByteCount
-        // Behind it, there can be the rest of an earlier log.
+        // After the end, there can be the rest of an earlier log.
         let end = header + frameCount * LogScan.frameByteCount
         files.log =
             switch self {
@@ -32,7 +32,7 @@ private enum Loss: CaseIterable {
     }
 }
 
-/// How a folder came to be as it is: each has commits in its log.
+/// The history of a folder: each has commits in its log.
 private enum State: CaseIterable {
     case new, newWithMany, restarted, restartedBySQLite, secondStart, afterKill, onlyOpened
     case afterFailedSync, copied, compacting
@@ -104,7 +104,7 @@ struct LogNoteTests {
             disk.stop()
             #expect(opened.persistence.finish() == .failed)
             opened = try Opened(folder.data, .standard, tuning)
-            // What was written before a failed sync is there, or is not.
+            // The commit before a failed sync is there, or is not.
             if opened.model == before.model { source = before }
             try opened.commit(3, of: &source)
         case .copied:
@@ -135,7 +135,7 @@ struct LogNoteTests {
     private func `a log that is gone or shorter is damage`(state: State) throws {
         let (path, model) = try make(state)
         let whole = DataFiles(path)
-        // What a transaction is writing, as one of a compaction, is behind it.
+        // Frames of a transaction under way, such as a compaction, come after this count.
         let frameCount = try notes(path).frameCount
         #expect(frameCount > 0)
         let other = try LogNoteTests().otherLog()
@@ -198,7 +198,7 @@ struct LogNoteTests {
     func `a copy without the lock is opened, which is said`() throws {
         let (path, model) = try make(.newWithMany)
         try FileManager.default.removeItem(atPath: path + "/latchkey.lock")
-        // Those who only look take it, too.
+        // Programs that only read take it, too.
         #expect(try Persistence.check(path).lastRevision == model.revision)
         _ = try Persistence.backup(of: path, into: path + ".backup")
         try FileManager.default.removeItem(atPath: path + "/latchkey.lock")
@@ -209,7 +209,7 @@ struct LogNoteTests {
                 events.write { $0.append(event) }
             }
             #expect(try Opened.read(persistence).0.entries == model.entries)
-            // What it is a copy of has gone on, for all that is known.
+            // The original may have gone on.
             let last = persistence.lastRevision
             #expect(start == 0 ? last > revision + 1 << 32 : last == revision)
             revision = last
@@ -233,7 +233,7 @@ struct LogNoteTests {
         #expect(try Opened.read(path).entries == model.entries)
     }
 
-    /// The one that is written is torn, or lost.
+    /// The note that is written is torn, or lost.
     @Test
     func `each change of a note leaves one that is right`() throws {
         let (path, model) = try make(.newWithMany)
@@ -249,7 +249,7 @@ struct LogNoteTests {
     }
 
     @Test
-    func `behind a clean end, damage of either note loses nothing`() throws {
+    func `after a clean end, damage of either note loses nothing`() throws {
         var source = CommitSource(seed: 5, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, tuning)
         try opened.commit(20, of: &source)
@@ -267,7 +267,7 @@ struct LogNoteTests {
     func `frames are noted without a further commit, and when there are many`() throws {
         var source = CommitSource(seed: 6, after: Opened.startRevision)
         var tuning = tuning
-        // Longer than some commits take: only the time that passes has the last one noted.
+        // Longer than some commits take: the last frames are noted only after this time.
         tuning.noteInterval = .milliseconds(100)
         let opened = try Opened(folder.data, .standard, tuning)
         try opened.commit(20, of: &source)
@@ -287,7 +287,7 @@ struct LogNoteTests {
     }
 
     @Test
-    func `what the database has of a damaged log is recovered`() throws {
+    func `commits of a damaged log that the database has are recovered`() throws {
         let (path, model) = try make(.newWithMany)
         // Another program can copy the log into the database, and leaves it as it is.
         let frozen = DataFiles(path)
@@ -308,9 +308,9 @@ struct LogNoteTests {
         }
     }
 
-    /// Then the header of the database has the format from before.
+    /// The header of the database still has the earlier format then.
     @Test
-    func `a log that is lost behind an upgrade beside a reader is damage`() throws {
+    func `a log that is lost after an upgrade beside a reader is damage`() throws {
         let path = try make(.newWithMany).path
         let connection = try Connection(path + "/latchkey.db")
         try connection.execute(
@@ -336,7 +336,7 @@ struct LogNoteTests {
     @Test
     func `a folder of the second format is taken as it is, once`() throws {
         var (path, model) = try make(.secondStart)
-        // What the second format has: no numbers of skipped revisions, and no notes.
+        // The second format: no numbers of skipped revisions, and no notes.
         let connection = try Connection(path + "/latchkey.db")
         try connection.execute(
             "begin; delete from meta where key like 'skip%'; pragma user_version = 2; commit"
@@ -349,7 +349,7 @@ struct LogNoteTests {
         #expect((files.log?.count ?? 0) > 0)
         try files.write(to: path + "-2")
         path += "-2"
-        // Those who only look leave it as it is.
+        // Programs that only read leave it as it is.
         #expect(try Persistence.check(path).damages.isEmpty)
         #expect(DataFiles(path).lock == line)
         #expect(try Opened.read(path) == model)
@@ -377,7 +377,7 @@ struct LogNoteTests {
         #expect(try Opened.read(folder.data) == model)
     }
 
-    /// Its cost: two for a new log, and one for the first commit in it.
+    /// Syncs for notes: two for a new log, and one for its first commit.
     @Test
     func `few notes are written, however many commits there are`() throws {
         var source = CommitSource(seed: 4, after: Opened.startRevision)
@@ -387,7 +387,7 @@ struct LogNoteTests {
         let before = try notes(folder.data).number
         for _ in 0..<500 { opened.commit(try source.next()) }
         #expect(opened.persistence.statistics.syncs.value >= 500)
-        // That it begins, and its first frames.
+        // One note for the begin of the log, and one for its first frames.
         #expect(try notes(folder.data).number - before == 2)
         #expect(opened.persistence.finish() == .written)
     }

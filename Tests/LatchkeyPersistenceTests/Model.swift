@@ -2,7 +2,7 @@ import LatchkeyStore
 import LatchkeyTestSupport
 import Testing
 
-/// What a database has to have: each property, by name.
+/// The expected content of a database: each property, by name.
 struct Model: Equatable {
     struct Entry: Equatable {
         var value: String
@@ -54,7 +54,7 @@ struct CommitSource {
     private(set) var model: Model
     private var random: SeededGenerator
     private let nameCount: Int
-    /// Whether times to live begin anew, which the first format does not know.
+    /// Whether times to live start again, which the first format does not know.
     private let touches: Bool
     private var properties: [String: Property] = [:]
 
@@ -120,7 +120,7 @@ struct CommitSource {
         return try #require(Commit.Effect(from: former, to: property, .requested))
     }
 
-    /// The time to live begins anew: the property keeps its revision.
+    /// Starts the time to live again: the property keeps its revision.
     private mutating func touch(
         _ name: String,
         _ former: Property,

@@ -11,14 +11,14 @@ import Testing
 final class Opened: Sendable {
     struct Calls: Sendable {
         var released: Revision = 0
-        /// Released, and told that it is not written.
+        /// The last revision that was released with the message that it is not written.
         var unwritten: Revision = 0
         /// How often the process was to end.
         var failureCount = 0
         var events: [String] = []
     }
 
-    /// What became of a commit.
+    /// The fate of a commit.
     enum Fate: Equatable {
         case written
         /// It waits, and is tried again.
@@ -33,7 +33,7 @@ final class Opened: Sendable {
     let persistence: Persistence
     private let path: String
     let calls = Guarded(Calls())
-    /// What it had when it was opened.
+    /// The content when it was opened.
     let model: Model
     let notes: [Revision: [UInt8]]
 
@@ -89,7 +89,7 @@ final class Opened: Sendable {
         waitUntilReleased(commit.revision)
     }
 
-    /// Makes so many commits, and waits until all are released.
+    /// Makes this many commits, and waits until all are released.
     func commit(_ count: Int, of source: inout CommitSource) throws {
         for _ in 0..<count { persistence.append(try source.next(), note: nil) }
         waitUntilReleased(source.model.revision)

@@ -10,18 +10,18 @@ import Testing
 /// Every disk that a loss of power can leave while a folder is used.
 ///
 /// **Design.** Before each change of a file, `disk` asks it to look at the files, and no other
-/// change is made meanwhile. What a sync has not covered can be there, be torn, or not be there.
+/// change is made meanwhile. Writes that no sync has covered can be there, be torn, or be missing.
 /// Notes are synced before the next change of another file begins.
 ///
 /// SAFETY: `@unchecked Sendable` because the mutex of `disk` is held during each call.
 private final class Images: @unchecked Sendable {
     /// The files, and the last revision that was acknowledged before.
     private(set) var found: [DataFiles: Revision] = [:]
-    /// What says up to where commits are acknowledged, once it is open.
+    /// Tells the last acknowledged commit, once it is open.
     let persistence = Guarded<Persistence?>(nil)
     private let path: String
     private let disk: FaultyDisk
-    /// What is surely there.
+    /// The content that is surely on the disk.
     private var sure: DataFiles
     private var former: DataFiles
     private var ended: ((inout DataFiles) -> Void)?
@@ -109,14 +109,15 @@ struct PowerLossTests {
 
     private var tuning: Tuning {
         var tuning = disk.tuning
-        // The log begins anew often: by the writer, and by SQLite behind a whole checkpoint.
+        // The log often starts again: by the writer, and by SQLite after a whole checkpoint.
         tuning.restartFrameCount = 6
         tuning.checkpointFrameCount = 3
         tuning.noteInterval = .zero
         return tuning
     }
 
-    /// Between the note, the header, its sync, the first frame, its sync, a checkpoint and the end.
+    /// Losses between the note, the header, its sync, the first frame, its sync, a checkpoint and
+    /// the end.
     @Test(arguments: [DurabilityChoice.always, .interval])
     private func `a folder opens after a loss of power at each step`(
         durability: DurabilityChoice
@@ -127,7 +128,7 @@ struct PowerLossTests {
         var source = CommitSource(seed: 1, after: Opened.startRevision, nameCount: 5)
         var states = [source.model.revision: source.model]
         var (openCount, headerCount, salts) = (0, 0, Set<UInt64>())
-        // The second life begins behind a clean end, the third one behind a kill.
+        // The second life begins after a clean end, the third one after a kill.
         for life in 0..<(durability == .always ? 3 : 2) {
             try FileManager.default.createDirectory(
                 atPath: folder.data,

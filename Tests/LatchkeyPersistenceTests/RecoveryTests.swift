@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-/// Recoveries that a kill interrupts, and what is advised.
+/// Recoveries that a kill interrupts, and the advice.
 @Suite(.timeLimit(.minutes(15)))
 struct RecoveryTests {
     private let folder: TemporaryFolder

@@ -16,7 +16,7 @@ private let mebibyte = 1 << 20
 struct RoomTests {
     private let disk = FaultyDisk()
     private let folder: TemporaryFolder
-    /// What is free, the reserve and the log included.
+    /// The free bytes, the reserve and the log included.
     private let free = Guarded(700 * mebibyte)
     private var reserve: String { folder.data + "/latchkey.reserve" }
     private var reserveByteCount: Int? { Folder.byteCount(reserve) }
@@ -105,7 +105,7 @@ struct RoomTests {
     }
 
     /// The file of a database does not get shorter.
-    @Test func `what is free within the database is room, once it is compacted`() throws {
+    @Test func `free pages of the database are room, once it is compacted`() throws {
         // A batch is 1 MiB.
         let tuning = tuning(diskByteCount: 32 * mebibyte)
         frees(50 * mebibyte)
@@ -223,7 +223,7 @@ struct RoomTests {
             #expect(status.st_mode & 0o777 == 0o640)
             #expect(try FileManager.default.contentsOfDirectory(atPath: copy).count <= 5)
         }
-        // Some come while changes are brought forward, some in the copy, and some after that.
+        // Some failures come while changes are compacted, some in the copy, and some after that.
         #expect(code == nil || failedCount > 5)
     }
 

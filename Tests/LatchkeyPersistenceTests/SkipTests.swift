@@ -28,12 +28,12 @@ struct SkipTests {
     }
 
     @Test(arguments: [0, 1, 5], [0, 1, 5])
-    func `a restart goes on behind the skipped revisions, with the position of that moment`(
+    func `a restart goes on after the skipped revisions, with the position of that moment`(
         before: Int,
         behind: Int
     ) throws {
         var source = CommitSource(seed: 49, after: Opened.startRevision)
-        // Twice: what is written before the second one has gaps of its own.
+        // Twice: the revisions before the second skip have gaps, too.
         for later in [Self.later, 2 * Self.later] {
             let opened = try Opened(folder.data, isGrouped: true)
             for _ in 0..<before { opened.persistence.append(try source.next(), note: nil) }
@@ -49,7 +49,7 @@ struct SkipTests {
             #expect(model.entries == source.model.entries)
         }
         let persistence = try Persistence(opening: folder.data, startRevision: 1)
-        // What was there before them is not known any more.
+        // The history before them is not known any more.
         #expect(persistence.historyRevision >= 2 * Self.later)
         _ = persistence.finish()
     }
@@ -81,7 +81,7 @@ struct SkipTests {
         #expect(positions.count > 1)
     }
 
-    @Test func `who skips revisions waits for a full disk, until it ends`() throws {
+    @Test func `a skip of revisions waits for a full disk, until the end`() throws {
         var source = CommitSource(seed: 51, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning, isGrouped: true)
         let calls = Int(LATCHKEY_FAULTS_WRITE) | Int(LATCHKEY_FAULTS_LOG)

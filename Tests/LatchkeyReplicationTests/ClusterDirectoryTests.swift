@@ -7,7 +7,7 @@ import Testing
 
 @testable import LatchkeyReplication
 
-/// What replicas tell each other beside the log.
+/// The information that replicas share beside the log.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct ClusterDirectoryTests {
     private static func record(_ place: UInt64, _ time: Int64 = 0) -> ClusterDirectory.Record {
@@ -114,7 +114,7 @@ struct ClusterDirectoryTests {
         }
         var (new, old) = (Self.record(1, 2 * hour), Self.record(1, 2 * hour))
         #expect(new.format == 2 && rules() == .first && rules(new) == .second)
-        // One that says no format holds them back, and one of 0.1, which says 1.
+        // A replica without a format holds them back, and one of 0.1, which has format 1.
         old.format = nil
         #expect(rules(new, old) == .first)
         old.format = 1
@@ -131,7 +131,7 @@ struct ClusterDirectoryTests {
         #expect(first.format == nil)
     }
 
-    /// What 0.1 writes and reads of a record, and the version before the one that says `isFull`.
+    /// A record as 0.1 writes and reads it, and as the version before `isFull` does.
     private struct Earlier: Codable, Equatable {
         var url: String
         var place: UInt64
@@ -159,7 +159,7 @@ struct ClusterDirectoryTests {
             #expect(try read(Directory.Record.self, data) == record)
             #expect(String(decoding: data, as: UTF8.self).contains("isFull") == (isFull != nil))
         }
-        // A later version says more; what is of another kind makes no record.
+        // A later version writes more; a value of another kind makes no record.
         let begin = #"{"url":"","place":1,"revision":1,"state":"serving","time":1,"isFull":"#
         let more = try read(Directory.Record.self, Data((begin + #"true,"later":{"a":[1]}}"#).utf8))
         #expect(more.isFull == true)
@@ -178,7 +178,7 @@ struct ClusterDirectoryTests {
         #expect(awaited { one.agree(on: [1], completion: $0) } == .success([1]))
         #expect(awaited { one.agree(on: [2], completion: $0) } == .success([1]))
         #expect(awaited { other.agree(on: [2], completion: $0) } == .success([2]))
-        // They are changed by who knows what they are.
+        // Only a replica that knows the current settings can change them.
         #expect(awaited { one.change([2], to: [3], completion: $0) } == .success(false))
         #expect(awaited { one.settings(completion: $0) } == .success([1]))
         #expect(awaited { one.change([1], to: [3], completion: $0) } == .success(true))
@@ -196,7 +196,7 @@ struct ClusterDirectoryTests {
         #expect(awaited { one.records(completion: $0) } == .success(["r1": Self.record(9)]))
         let all = awaited { one.records(ofAll: true, completion: $0) }
         #expect(try all?.get().keys.sorted() == ["one/r1", "other/r1"])
-        // The other one's log goes on behind its place.
+        // The log of the other one goes on after its place.
         let log = EtcdLog(client, key: other.logKey)
         #expect(awaited { log.append([1], completion: $0) } == .appended)
         #expect(awaited { one.compact(at: 0, completion: $0) } == .some(LogPlace(4)))

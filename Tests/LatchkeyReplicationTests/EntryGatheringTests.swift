@@ -26,7 +26,7 @@ struct EntryGatheringTests {
         }
     }
 
-    /// Lets the entry come that was sent, after a time, and the replica see to what follows.
+    /// Lets the sent entry come after a time, and the replica handle it.
     private func come(after nanoseconds: UInt64? = nil) {
         rig.clock.write { $0 += nanoseconds ?? gatherNanoseconds }
         rig.log.settle()
@@ -34,7 +34,7 @@ struct EntryGatheringTests {
         rig.replica.queue.sync {}
     }
 
-    /// Has changes made: the first of them in an entry of its own, and the others in the next one.
+    /// Makes changes: the first of them in an entry of its own, and the others in the next one.
     private func make(_ count: Int, after nanoseconds: UInt64? = nil) throws {
         rig.log.setSlow()
         let numbers = try propose(count)
@@ -67,7 +67,7 @@ struct EntryGatheringTests {
         rig.pass(1)
         come()
         #expect(try changeCounts() == [1, 19, 5])
-        // Behind a pause nothing is waited for.
+        // After a pause an entry waits for nothing.
         rig.pass(gatherNanoseconds)
         _ = try propose(1)
         come()
@@ -107,7 +107,7 @@ struct EntryGatheringTests {
         }
     }
 
-    @Test func `what fills an entry is not waited with`() throws {
+    @Test func `a full entry does not wait`() throws {
         var state = Replica.State(
             position: LogPosition(),
             entryByteCountMax: 100,

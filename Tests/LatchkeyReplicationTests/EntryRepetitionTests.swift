@@ -13,9 +13,9 @@ struct ClockedReplica {
     let clock = Guarded<UInt64>(1)
     let state = StoreState()
     let replica: Replica
-    /// What became of changes, by their order.
+    /// The decisions on changes, by their order.
     let decisions = Guarded<[Int: Decision]>([:])
-    /// The bounds that the log's refusals have led to.
+    /// The limits that the log's refusals have led to.
     let bounds = Guarded<[Int]>([])
     /// How often the owner was told that more is known of the log.
     let identifiedCount = Guarded(0)
@@ -50,7 +50,7 @@ struct ClockedReplica {
         replica.queue.sync {}
     }
 
-    /// Lets time pass, at whose end the log answers a question.
+    /// Lets time pass; then the log answers a question.
     func passHearing(_ nanoseconds: UInt64) {
         pass(nanoseconds)
         log.awaitEnds(of: 0)
@@ -107,7 +107,7 @@ struct EntryRepetitionTests {
             rig.pass(rig.replica.settings.repetitionNanoseconds + 1)
             return rig.log.moveCount(0)
         }
-        // It was heard behind the third sending, and not behind the fourth.
+        // The log answered after the third sending, and not after the fourth.
         #expect(moveCounts == [0, 1, 2])
         #expect(rig.replica.counts.repetitions == 5)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyReplication
 
-/// What a client makes of calls that fail.
+/// How a client reacts to calls that fail.
 @Suite struct EtcdFailureTests {
     private static func failure(_ code: Int, _ reason: String = "") -> EtcdFailure {
         .status(RPCChannel.Status(code: code, reason: reason))
@@ -20,7 +20,7 @@ import Testing
         (15, "etcdserver: corrupt cluster", .corrupt),
         (16, "etcdserver: invalid auth token", .denied), (1, "context canceled", .unavailable),
     ])
-    func `a member is left whose status another one need not have`(
+    func `a member is left if another one could answer differently`(
         code: Int,
         reason: String,
         kind: EtcdFailureKind
@@ -43,7 +43,7 @@ import Testing
         (9, "etcdserver: authentication is not enabled", .other),
         (11, "etcdserver: mvcc: required revision has been compacted", .other),
     ])
-    func `a member is kept whose status another one has, too`(
+    func `a member is kept if another one would answer the same`(
         code: Int,
         reason: String,
         kind: EtcdFailureKind
@@ -69,7 +69,7 @@ import Testing
         #expect(Self.failure(14, "vs. 589824").requestByteCountMax == nil)
     }
 
-    @Test func `what is refused stays until the same call is answered`() {
+    @Test func `a refusal stays until the same call is answered`() {
         typealias Call = EtcdTroubles.Call
         let put = Call(use: .log, path: EtcdClient.put)
         let range = Call(use: .log, path: EtcdClient.range)
@@ -84,13 +84,13 @@ import Testing
         #expect(troubles.byUse == [.log: "permission denied"])
         troubles.remove(put)
         #expect(troubles.byUse.isEmpty)
-        // A log that takes the put of another one is not full any more.
+        // A log that takes another put is not full any more.
         troubles.add(Self.failure(8, "database space exceeded"), of: put)
         troubles.remove(range)
         #expect(troubles.byUse == [.log: "database space exceeded"])
         troubles.remove(record)
         #expect(troubles.byUse.isEmpty)
-        // What is wrong with one member is over when another one answers.
+        // The failure of one member is over when another member answers.
         troubles.add(Self.failure(13, "a proxy"), of: put)
         #expect(troubles.byUse == [.log: "a proxy"])
         troubles.remove(range)

@@ -9,11 +9,11 @@ import Testing
 struct EtcdLogIdentityTests {
     private typealias Followed = EtcdLogTests.Followed
 
-    /// A log with the means of an operator.
+    /// A log that the test can change as an operator can.
     private final class Subject {
         let etcd: EtcdProcesses
         let client: EtcdClient
-        /// Whoever drops one follows it no more.
+        /// A log that is not kept here is not followed any more.
         private var logs: [EtcdLog] = []
 
         init() throws {
@@ -87,7 +87,7 @@ struct EtcdLogIdentityTests {
         #expect(Self.identities(later) == [identity] && Self.lasts(later) == [place])
     }
 
-    @Test func `a log whose key is deleted is none any more`() throws {
+    @Test func `a log whose key is deleted has ended`() throws {
         let subject = try Subject()
         let first = try subject.append([1])
         let followed = subject.follow(0)
@@ -111,19 +111,19 @@ struct EtcdLogIdentityTests {
         #expect(followed.entries == [[1]])
     }
 
-    @Test func `a compaction behind the place misses nothing, if no entry is between`() throws {
+    @Test func `a compaction after the place misses nothing, if no entry is between`() throws {
         let subject = try Subject()
         let place = try subject.append([1])
         let others = try (0..<3).map { try subject.append([$0], key: "other") }
         let later = try subject.append([2])
-        // Exactly behind the place, and further on, until an entry is not there any more.
+        // Exactly after the place, and further on, until an entry is missing.
         for bound in others {
             try subject.compact(bound)
             let followed = subject.follow(place)
             #expect(followed.wait { $0.entries == [[2]] })
             #expect(Self.lasts(followed) == [place])
         }
-        // What is executed there is of another log: the replica compares it.
+        // An entry that was executed at this place is of another log: the replica compares it.
         let other = subject.follow(others[1])
         #expect(other.wait { Self.lasts($0) == [place] })
         try subject.compact(later)

@@ -9,7 +9,7 @@ import Testing
 /// The log over real processes of etcd.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct EtcdLogTests {
-    /// What came to one who follows.
+    /// The events of one follower.
     final class Followed: Sendable {
         private let events = Guarded<[LogEvent]>([])
 
@@ -61,7 +61,7 @@ struct EtcdLogTests {
         awaited { log.end(completion: $0) } ?? nil
     }
 
-    @Test func `entries come in their order, to those who follow from any place`() throws {
+    @Test func `entries come in their order, to followers from any place`() throws {
         let etcd = try EtcdProcesses()
         let log = Self.log(etcd)
         let (followed, later) = (Followed(), Followed())
@@ -78,7 +78,7 @@ struct EtcdLogTests {
         log.follow(after: followed.places[49]) { later.add($0) }
         #expect(later.wait { $0.entries.count == 50 })
         #expect(later.entries == (UInt8(50)..<100).map { [$0] })
-        // The former one has gone on with nothing.
+        // The former follower has received nothing more.
         #expect(followed.entries.count == 100)
     }
 
@@ -194,7 +194,7 @@ struct EtcdLogTests {
         }
     }
 
-    @Test func `what is compacted is told, and so is a log that went back`() throws {
+    @Test func `a compaction is reported, and so is a log that went back`() throws {
         let etcd = try EtcdProcesses()
         let log = Self.log(etcd)
         for number in UInt8(0)..<10 { #expect(Self.append(log, [number]) == .appended) }
@@ -202,7 +202,7 @@ struct EtcdLogTests {
         let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())
         Self.compact(client, end.number - 2)
         let (enough, ahead) = (Followed(), Followed())
-        // Nothing is missed behind the latter, but it can be the place of another log.
+        // Nothing is missed after the second place, but it can be the place of another log.
         for place in [.start, LogPlace(end.number - 3)] {
             let compacted = Followed()
             log.follow(after: place) { compacted.add($0) }
@@ -236,7 +236,7 @@ struct EtcdLogTests {
         #expect(ahead.awaitOne({ if case .wentBack(last) = $0 { true } else { false } }))
     }
 
-    @Test func `without a quorum it says so, and goes on behind it`() async throws {
+    @Test func `without a quorum it says so, and goes on afterwards`() async throws {
         let etcd = try EtcdProcesses(members: 3)
         let log = Self.log(etcd)
         let followed = Followed()

@@ -54,7 +54,7 @@ struct EtcdMemberTests {
         #expect(client.trouble?.hasPrefix(etcd.addresses[0]) == true)
         #expect(client.report.failureCounts == [.unavailable: 1])
         #expect(Self.append(log, [2]) == .appended && client.trouble == nil)
-        // One that follows leaves it by itself.
+        // A follower leaves it by itself.
         let other = EtcdLog(Self.client(etcd.addresses), key: [1])
         other.follow(after: .start) { followed.add($0) }
         #expect(followed.wait { $0.entries == [[2]] })
@@ -80,9 +80,9 @@ struct EtcdMemberTests {
         #expect(client.report.failureCounts == [.stranger: 1] && client.report.troubles.isEmpty)
         #expect(Self.append(log, [2]) == .appended)
         #expect(client.membership == .known && client.trouble == nil)
-        // It is not asked again, and has nothing of what was put.
+        // It is not asked again, and has no entry that was put.
         #expect(Self.end(EtcdLog(Self.client(lone.addresses), key: [1])) == .start)
-        // One that follows passes it over, too.
+        // A follower skips it, too.
         let identity = LogIdentity(etcd: known)
         let other = EtcdLog(Self.client(addresses), key: [1], log: identity)
         other.follow(after: .start) { followed.add($0) }
@@ -134,7 +134,7 @@ struct EtcdMemberTests {
         #expect(Self.append(log, [1]) == .appended && proxy.connectionCount == 1)
     }
 
-    @Test func `one that says what is wrong with a call is kept, and the reason is told`() throws {
+    @Test func `a member that reports an error in a call is kept, and the reason is told`() throws {
         let etcd = try EtcdProcesses.shared.get()
         let answer = ScriptedEtcd.Answer(status: 7, reason: "etcdserver: permission denied")
         let refusing = try ScriptedEtcd(answer)

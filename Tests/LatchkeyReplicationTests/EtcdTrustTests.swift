@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyReplication
 
-/// Whom a replica takes for etcd.
+/// Which servers a replica accepts as etcd.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct EtcdTrustTests {
     /// How a question to an etcd with this certificate ends.
@@ -37,7 +37,7 @@ struct EtcdTrustTests {
         }
     }
 
-    @Test func `the certificate of a client, of the same authority, is none of an etcd`() throws {
+    @Test func `a client's certificate of the same authority is refused from an etcd`() throws {
         let authority = TestCertificate("authority", isAuthority: true)
         let server = TestCertificate("etcd", signedBy: authority)
         #expect(try Self.status(server, authority)?.isSuccess == true)

@@ -9,8 +9,8 @@ import Testing
 @testable import LatchkeyReplication
 @testable import LatchkeyStore
 
-/// What a right replica or etcd writes, with seeded changes: it is read as what could have been
-/// written, or as nothing, and never ends the process.
+/// Entries and answers with seeded changes: they are read as valid ones, or refused, and never end
+/// the process.
 @Suite(.timeLimit(.minutes(15)))
 struct HostileLogTests {
     private static let count = Depth.count(3000, deep: 100_000)
@@ -96,7 +96,7 @@ struct HostileLogTests {
         }
     }
 
-    @Test func `a position that was changed is none, or one that can be gone on from`() {
+    @Test func `a changed position is invalid, or a replica can go on from it`() {
         var random = SeededGenerator(3)
         var position = LogPosition(
             place: LogPlace(7000),

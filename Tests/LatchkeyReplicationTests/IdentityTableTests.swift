@@ -8,7 +8,7 @@ import Testing
 
 /// The requests that all replicas know.
 struct IdentityTableTests {
-    /// A table, a store, and what a replica stores of the table.
+    /// A table, a store, and the notes that a replica stores.
     final class Bench {
         let limits: IdentityTable.Limits
         var table: IdentityTable
@@ -58,7 +58,7 @@ struct IdentityTableTests {
             return decision
         }
 
-        /// The table behind a restart, where old notes were deleted.
+        /// The table after a restart, where old notes were deleted.
         func restored() -> IdentityTable {
             let oldest = lastCommit - limits.lifetimeMilliseconds
             notes.removeAll { $0.time < oldest }
@@ -231,7 +231,7 @@ struct IdentityTableTests {
             #expect(restored.byteCount == bench.table.byteCount)
             #expect(restored.digest == bench.table.digest)
             #expect(restored.unstored == bench.table.unstored)
-            // What follows is decided by the one that came back.
+            // The restored table decides what follows.
             bench.table = restored
         }
         #expect(bench.table.count > 10 && bench.table.digest != 0)

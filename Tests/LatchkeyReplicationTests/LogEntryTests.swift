@@ -6,7 +6,7 @@ import Testing
 
 /// Entries of the log, and positions in it.
 struct LogEntryTests {
-    /// That of an entry of a writer whose time is 1.
+    /// The head of an entry of a writer whose time is 1.
     static func head(
         _ rules: RuleLevel = .first,
         raises: Bool = false,
@@ -45,7 +45,7 @@ struct LogEntryTests {
         )
     }
 
-    /// An entry as a writer would make it that has no bound of times.
+    /// An entry of a writer that has no limit on times.
     static func entry(_ changes: [[UInt8]], time: Int64 = 1) -> [UInt8] {
         var entry = BinaryWriter()
         entry.bytes = [1] + [UInt8](repeating: 7, count: 8) + [1]
@@ -145,7 +145,7 @@ struct LogEntryTests {
             var head = Self.head(rules)
             head.life = 1 << 40
             var bytes = LogEntryWriter().bytes(head)
-            // What an entry of the first rules has there would be its changes.
+            // In an entry of the first rules, these bytes would be its changes.
             if rules == .first { bytes.removeSubrange(bytes.count - 7..<bytes.count - 1) }
             let found = try LogEntry(decoding: bytes).head
             #expect(found.life == (rules == .first ? nil : 1 << 40))
@@ -210,7 +210,7 @@ struct LogEntryTests {
         #expect(isNew, "it was forgotten")
     }
 
-    @Test func `who differs from the others stops, and who is alone with one waits`() {
+    @Test func `a replica that differs from the others stops, and one of two that differ waits`() {
         func marks(_ others: [UInt64], at now: UInt64 = 0) -> Marks {
             var marks = Marks()
             marks.begin(LogPlace(1))

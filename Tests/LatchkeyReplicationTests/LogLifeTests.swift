@@ -17,7 +17,7 @@ struct LogLifeTests {
     }
 
     @Test(arguments: [0, 30])
-    func `all replicas go on behind the revision of a new life`(faultPercent: Int) throws {
+    func `all replicas go on after the revision of a new life`(faultPercent: Int) throws {
         let states = ReplicaTests.states()
         let log = MemoryLog(seed: 49, faultPercent: faultPercent)
         let cluster = ReplicaCluster(log, states, at: LogPosition(rules: .second))
@@ -26,13 +26,13 @@ struct LogLifeTests {
         #expect(Self.begin(cluster.replicas[1], behind: Self.later) == true)
         let made = try cluster.change(2, ReplicaTests.put("2")).get()
         #expect(made.revision == Self.later + 1)
-        // One that is not later changes nothing.
+        // A life that is not later changes nothing.
         #expect(Self.begin(cluster.replicas[0], behind: 7) == true)
         cluster.settle()
         #expect(states.map(\.revision) == Array(repeating: Self.later + 1, count: 3))
         #expect(cluster.replicas.allSatisfy { $0.position.revision == Self.later + 1 })
         #expect(try Set(ReplicaTests.digests(states)).count == 1)
-        // One that executes the log from its start has the same.
+        // A replica that executes the log from its start has the same.
         let state = StoreState()
         let last = ReplicaCluster(log, [state], at: LogPosition(rules: .second)) {
             $0.incarnation = 9

@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 
 /// A log in memory, whose members can fail as those of a real one.
 final class MemoryLog: Sendable {
-    /// What becomes of an append.
+    /// The fate of an append.
     enum Fate: CaseIterable {
         case appended
         /// The entry is not in the log, and the answer is lost, too.
@@ -35,7 +35,7 @@ final class MemoryLog: Sendable {
         var byteCountMax = Int.max
         /// Whether entries come later, whose answers are lost.
         var isLate = false
-        /// Whether what is late comes before the next entry, and not behind it.
+        /// Whether late entries come before the next entry, and not after it.
         var isLateFirst = false
         /// How often each member was told to use another server.
         var moveCounts: [Int: Int] = [:]
@@ -48,7 +48,7 @@ final class MemoryLog: Sendable {
 
     private let state: Guarded<State>
     private let faultPercent: Int
-    /// How often members were told what became of an append.
+    /// How often members were told the outcome of an append.
     let appends = Arrivals()
     /// How often each member has asked where the log ends, and was told.
     private let questions = (0..<3).map { _ in Arrivals() }
@@ -61,7 +61,7 @@ final class MemoryLog: Sendable {
 
     var entries: [[UInt8]] { state.read { $0.entries } }
 
-    /// How often members have appended, in vain or not.
+    /// How often members have appended, successfully or not.
     var appendCount: Int { state.read { $0.appendCount } }
 
     func setFull(_ isFull: Bool) { state.write { $0.isFull = isFull } }
@@ -75,8 +75,8 @@ final class MemoryLog: Sendable {
     /// Refuses longer entries as too large.
     func setByteCountMax(_ byteCount: Int) { state.write { $0.byteCountMax = byteCount } }
 
-    /// Has the entries that follow come later, or at once again; what is late then comes before the
-    /// next one, or waits for ``settle()``.
+    /// Delays the following entries, or delivers them at once again; late entries come before the
+    /// next one, or wait for ``settle()``.
     func setLate(_ isLate: Bool, first isFirst: Bool = false) {
         state.write { ($0.isLate, $0.isLateFirst) = (isLate, isFirst) }
     }
@@ -107,7 +107,7 @@ final class MemoryLog: Sendable {
         deliver()
     }
 
-    /// Waits until a member has taken what was delivered.
+    /// Waits until a member has taken the delivered entries.
     func awaitDelivered(to member: Int) {
         state.read { $0.followers[member]?.queue }?.sync {}
     }
@@ -184,7 +184,7 @@ final class MemoryLog: Sendable {
                 if fate != .lost { state.late.append(entry) }
                 return nil
             }
-            // What was late comes at some time, also behind others.
+            // Late entries come at some time, also after others.
             if !state.late.isEmpty,
                 state.isLateFirst || faultPercent > 0 && Bool.random(using: &state.random)
             {

@@ -16,7 +16,7 @@ struct RefusedEntryTests {
         }
     }
 
-    /// Has some changes wait behind an entry, which comes when the log is not held any more.
+    /// Lets some changes wait for an entry, which comes when the log is not held any more.
     private static func rig(changes: Int, _ byteCount: Int) throws -> ClockedReplica {
         let rig = ClockedReplica()
         rig.log.hold(true)
@@ -39,7 +39,7 @@ struct RefusedEntryTests {
         #expect(rig.log.entries.allSatisfy { $0.count <= 450 })
         let revisions = try (0...8).map { try rig.decision($0).get().revision }
         #expect(revisions == revisions.sorted())
-        // One that is refused by itself is too long, and the others go on.
+        // A change that is refused alone is too long, and the others go on.
         try rig.propose(9, Self.put(9, 450))
         #expect(throws: Refusal.changeTooLong) { try rig.decision(9).get() }
         try rig.propose(10, Self.put(10, 100))
@@ -47,7 +47,7 @@ struct RefusedEntryTests {
         #expect(rig.bounds.read { $0.count } == 2)
     }
 
-    /// What is sent twice, and refused as too large the second time.
+    /// Lets an entry be sent again, and refused as too large the second time.
     private static func refuse(_ rig: ClockedReplica, _ byteCount: Int) {
         rig.log.setByteCountMax(byteCount)
         rig.pass(rig.replica.settings.repetitionNanoseconds + 1)
@@ -78,7 +78,7 @@ struct RefusedEntryTests {
         #expect(throws: Never.self) { try rig.decision(1).get() }
     }
 
-    @Test func `a refused entry that comes behind the later one has none`() throws {
+    @Test func `a refused entry that comes after the later one has no effect`() throws {
         let rig = ClockedReplica()
         rig.log.setLate(true)
         try rig.propose(0, Self.put(0, 200))
@@ -106,7 +106,7 @@ struct RefusedEntryTests {
         #expect(rig.state.revision == 5)
     }
 
-    @Test func `who waits for an entry that was set aside is told that its outcome is unknown`()
+    @Test func `a client of an entry that was set aside is told that its outcome is unknown`()
         throws
     {
         let rig = ClockedReplica()

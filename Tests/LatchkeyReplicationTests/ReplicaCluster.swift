@@ -83,10 +83,10 @@ final class ReplicaCluster: Sendable {
 
     /// - Parameters:
     ///   - log: The log.
-    ///   - states: What each replica executes on.
+    ///   - states: The state of each replica.
     ///   - offsets: How far the clock of each replica is ahead.
     ///   - position: Where all begin.
-    ///   - clock: What each replica takes for the time, with its offset.
+    ///   - clock: The clock of each replica, before its offset.
     ///   - change: Changes the settings of each replica.
     init(
         _ log: MemoryLog,

@@ -31,7 +31,7 @@ struct ReplicaReadTests {
         }
     }
 
-    @Test func `a state is not level while it executes what was acknowledged`() {
+    @Test func `a state is not up to date while it executes acknowledged changes`() {
         let held = HeldState(base: StoreState())
         let log = MemoryLog(seed: 1)
         let cluster = ReplicaCluster(log, [StoreState(), held])
@@ -55,7 +55,7 @@ struct ReplicaReadTests {
         #expect(held.revision == 1)
     }
 
-    @Test func `a state is not level with a log that has lost what the state has`() {
+    @Test func `a state is not up to date with a log that has lost entries`() {
         let log = MemoryLog(seed: 1)
         let cluster = ReplicaCluster(log, [StoreState()])
         cluster.settle()

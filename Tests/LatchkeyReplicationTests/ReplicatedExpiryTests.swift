@@ -50,7 +50,7 @@ private struct ExpiringState: ReplicatedState {
     }
 }
 
-/// What the queue of a replica sees: its own store, and the log for changes.
+/// The store for a replica's queue: its own store, and the log for changes.
 private struct ProposingStore: CommittingStore {
     let base: PropertyStore
     let replica: Guarded<Replica?>
@@ -117,7 +117,7 @@ struct ReplicatedExpiryTests {
 
         let few = ["c", "a", "b"]
         _ = try cluster.change(0, Self.put(few)).get()
-        // One that lags would begin with the first name that it gets to know.
+        // A replica that lags would begin with the first name that it gets to know.
         cluster.settle()
         now.write { $0 += 5 }
         #expect(eventually { states.allSatisfy { $0.expired.count == 3 } })
@@ -130,7 +130,7 @@ struct ReplicatedExpiryTests {
         for first in stride(from: 0, to: names.count, by: 500) {
             _ = try cluster.change(2, Self.put(names[first..<first + 500])).get()
         }
-        // One that lags would not know all of them.
+        // A replica that lags would not know all of them.
         cluster.settle()
         now.write { $0 += 5 }
         #expect(eventually { states.allSatisfy { $0.expired.joined().count == 2503 } })

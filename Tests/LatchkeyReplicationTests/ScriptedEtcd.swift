@@ -2,8 +2,7 @@ import Foundation
 import LatchkeySync
 import LatchkeyTestSupport
 
-/// A server of HTTP/2 on loopback that answers each call in the same way: what no etcd can be made
-/// to answer.
+/// A server of HTTP/2 on loopback that answers each call in the same way, also as no etcd would.
 ///
 /// SAFETY: `@unchecked Sendable` because the descriptor is not changed after `init`.
 final class ScriptedEtcd: @unchecked Sendable {

@@ -16,7 +16,7 @@ struct StoppedReplicaTests {
     }
 
     @Test(arguments: [false, true])
-    func `what is behind an entry that cannot be read is not executed, also in a drain`(
+    func `entries after one that cannot be read are not executed, also in a drain`(
         drainsFirst: Bool
     ) async {
         let log = MemoryLog(seed: 1)
@@ -56,7 +56,7 @@ struct StoppedReplicaTests {
         }
     }
 
-    /// What can be decoded, and ended the process once it was executed.
+    /// Values that can be decoded, and ended the process once they were executed.
     private static let (half, empty) = (OwnedBytes(Array("{\"a\":[1".utf8)), OwnedBytes([]))
 
     private static func impossible() -> [(String, [UInt8])] {
@@ -215,7 +215,7 @@ struct StoppedReplicaTests {
         #expect(throws: Refusal.unavailable(.failing)) {
             try decisions.read { $0 }.first?.get()
         }
-        // It goes on by itself.
+        // The replica goes on by itself.
         try replica.propose(ReplicaTests.put("2"), author: []) { decision in
             decisions.write { $0.append(decision) }
         }

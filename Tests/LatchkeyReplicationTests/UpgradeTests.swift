@@ -6,8 +6,8 @@ import Testing
 
 @testable import LatchkeyReplication
 
-/// A state that notes by which rules each change was decided, and by the second ones refuses those
-/// whose value is odd: so states differ if these are raised at different places.
+/// A state that notes by which rules each change was decided, and by the second rules refuses odd
+/// values: so states differ if the rules are raised at different places.
 struct RuledState: ReplicatedState {
     struct Executed: Hashable, Sendable {
         let change: [UInt8]
@@ -29,7 +29,7 @@ struct RuledState: ReplicatedState {
 
     static func three() -> [Self] { ReplicaTests.states().map { Self($0) } }
 
-    /// What was decided, in this order.
+    /// The executed changes, in this order.
     var executed: [Executed] { changes.read { $0 } }
 
     func decide(by rules: RuleLevel) {
@@ -79,7 +79,7 @@ struct UpgradeTests {
         old.raise(to: .second)
         for replica in 0..<3 { _ = cluster.change(replica, ReplicaTests.put("1")) }
         #expect(log.entries.allSatisfy { $0[0] == 1 })
-        // It was forgotten, and is still there.
+        // The record of this replica was forgotten, but the replica is still there.
         new.raise(to: .second)
         for number in 1..<4 {
             let decision = cluster.change(1 + number % 2, ReplicaTests.put("\(2 * number)"))
@@ -172,7 +172,7 @@ struct UpgradeTests {
         #expect(try LogEntry(decoding: last).head.raisesRules)
     }
 
-    @Test func `what was sent before the raise and came behind it is made once, by the new rules`()
+    @Test func `a change sent before the raise that comes after it is made once, by the new rules`()
         throws
     {
         let states = RuledState.three()
@@ -198,7 +198,7 @@ struct UpgradeTests {
         #expect(try Set(ReplicaTests.digests(states)).count == 1)
     }
 
-    @Test func `an entry of earlier rules behind the raise is passed over, also after a restart`()
+    @Test func `an entry of earlier rules after the raise is skipped, also after a restart`()
         throws
     {
         let states = RuledState.three()
@@ -208,7 +208,7 @@ struct UpgradeTests {
         cluster.replicas[2].raise(to: .second)
         #expect(eventually { cluster.replicas.allSatisfy { $0.position.rules == .second } })
         cluster.settle()
-        // One of 0.1 that was cut off has sent it.
+        // A replica of 0.1 that was cut off has sent it.
         let late = Self.entry("2", LogEntryTests.head())
         log.insert(late)
         // Its changes are not read, either.
@@ -259,7 +259,7 @@ struct UpgradeTests {
         log.hold(false)
         #expect(eventually { !cluster.replicas[0].isRunning })
         let count = log.entries.count
-        // It is told behind several times of a repetition.
+        // The writer is told after the time of several repetitions.
         #expect(writer.join())
         #expect(throws: Refusal.unavailable(.unknown)) { try decision.read { $0 }?.get() }
         #expect(log.entries.count <= count + 1)

@@ -123,7 +123,7 @@ struct WireTests {
         "", "a", "ftp://a", "http://", "http://a:0", "http://a:x", "http://a/b", "http://a b",
         "http://[::1", "http://[::1]x", "http://a:1:2", "http://u@a", "http://a:99999",
     ])
-    func `what is no address is refused`(text: String) {
+    func `an invalid address is refused`(text: String) {
         #expect(EtcdServer(text) == nil)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyComparison
 @testable import LatchkeyReport
 
-/// A threshold for a loss, and what forbids a comparison before anything is measured.
+/// A threshold for a loss, and reasons that forbid a comparison before anything is measured.
 struct BaselineTests {
     private static func steady(_ seed: UInt64, _ speed: Double = 1) -> ComparisonReport {
         SampleReport(seed: seed, noise: 0.002, speed: { kind, _ in kind == .spin ? speed : 1 })
@@ -87,7 +87,7 @@ struct BaselineTests {
     ]
 
     @Test(arguments: changes.indices)
-    func `what forbids a comparison is known before the run`(index: Int) throws {
+    func `reasons against a comparison are known before the run`(index: Int) throws {
         let before = SampleReport(strategies: [.lock], threads: [1, 2]).make()
         var (settings, fingerprint) = (before.settings, before.fingerprint)
         (settings.strategies, settings.threads) = ([.lock, .spin], [2, 4])

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyComparison
 @testable import LatchkeyReport
 
-/// What reports say of the distance of the processors.
+/// How reports show the distance of the processors.
 struct CacheLineReportTests {
     private static func line(_ average: Double) -> ComparisonReport.CacheLine {
         ComparisonReport.CacheLine(averageNanoseconds: average)

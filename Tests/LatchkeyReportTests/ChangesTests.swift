@@ -26,7 +26,7 @@ struct ChangesTests {
         #expect(Ranking(report).crossovers.isEmpty)
     }
 
-    @Test func `what is not surely better by 10 % crosses nothing`() {
+    @Test func `a strategy that is not surely better by 10 % crosses no other`() {
         let report = ComparisonReport.plain([
             .lock: sweep([50e6, 30e6, 20e6, 10e6]), .spin: sweep([40e6, 36e6, 25e6, 15e6]),
         ])

@@ -76,7 +76,7 @@ struct MarkdownReportTests {
         #expect(!text.contains("| a|b"))
     }
 
-    @Test func `what changed between two reports is a page and Markdown, too`() throws {
+    @Test func `the changes between two reports are a page and Markdown, too`() throws {
         let before = SampleReport(seed: 1).make()
         var slow = SampleReport(seed: 2)
         slow.speed = { kind, _ in kind == .spin ? 0.5 : 1 }

@@ -28,7 +28,7 @@ extension ComparisonReport {
         return report
     }
 
-    /// What is recommended, with the conditions as they are.
+    /// The recommendation, with the conditions as they are.
     var verdict: Recommendation {
         var report = self
         report.conclude(isForced: false)
@@ -62,7 +62,7 @@ extension ComparisonReport {
         }
     }
 
-    /// What the terminal shows.
+    /// The text for the terminal.
     func terminal(width: Int, usesColor: Bool = false) -> String {
         TerminalReport(self, style: TerminalStyle(width: width, usesColor: usesColor)).text
     }

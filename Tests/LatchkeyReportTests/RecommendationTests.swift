@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyComparison
 @testable import LatchkeyReport
 
-/// What is recommended, and what is said about it.
+/// The recommendation, and the sentences about it.
 struct RecommendationTests {
     private func sample(
         _ strategies: [StrategyKind],
@@ -54,7 +54,7 @@ struct RecommendationTests {
         #expect((report.recommendation?.outcome == .refused) == (repeats < 3))
         #expect(report.conditions.findings.count == (repeats < 3 ? 1 : 0))
         report.conclude(isForced: true)
-        // What cannot be told from chance cannot be told by force.
+        // A difference that may be chance is not named by force either.
         let sentence = report.recommendation?.sentence
         #expect((sentence == "Cannot tell `spin` from `lock`: keep `lock`.") == (repeats < 3))
         #expect((report.conditions.ranking == .forced) == (repeats < 3))
@@ -113,7 +113,7 @@ struct RecommendationTests {
         #expect(report.terminal(width: 100).contains("~=10.0 µs"))
     }
 
-    @Test func `who does not keep up with an open loop's rate is not ranked`() throws {
+    @Test func `a strategy that does not keep up with an open loop's rate is not ranked`() throws {
         var report = SampleReport(strategies: [.lock, .mutex, .spin], threads: [4])
             .open { $0 == .lock ? 20_000 : 10_000 }
         let index = try #require(report.cases.firstIndex { $0.strategy == "spin" })

@@ -10,7 +10,7 @@ import Testing
 /// Recorded runs, and the same ones with their repeats drawn again.
 ///
 /// Three are of one machine within an hour, without rounds, and once named three strategies. Two
-/// ran beside 0.3 busy processors, and a verdict that a bound on noise decided said "Too noisy to
+/// ran beside 0.3 busy processors, and an earlier verdict with a limit on noise said "Too noisy to
 /// tell" of them. One is a quiet run of that machine.
 @Suite(.timeLimit(.minutes(15)))
 struct RecordedVerdictTests {
@@ -42,7 +42,7 @@ struct RecordedVerdictTests {
         #expect(found.sentence == sentence, "\(found.lines)")
     }
 
-    @Test func `what an earlier rule did not claim is not told beside the verdict of this one`()
+    @Test func `the verdict does not repeat the missing claim of an earlier rule`()
         throws
     {
         let report = try Self.report("beside-load-1")
@@ -74,7 +74,9 @@ struct RecordedVerdictTests {
     }
 
     @Test(arguments: withRounds + withoutRounds)
-    func `whoever is the current one, the verdict is not beaten by its table`(name: String) throws {
+    func `whichever strategy is current, the verdict is not beaten by its table`(
+        name: String
+    ) throws {
         var report = try Self.report(name)
         for current in report.settings.strategies {
             report.settings.currentStrategy = current
@@ -84,7 +86,8 @@ struct RecordedVerdictTests {
             let named = try #require(found.strategies.first)
             let told = found.rest.joined(separator: " ")
             for other in found.ratios ?? [] where other.low >= 1.1 {
-                // Who is surely better and not named stands in the list, with the reason.
+                // A strategy that is surely better and not named stands in the list, with the
+                // reason.
                 #expect(
                     named != current.rawValue
                         || told.contains("`\(other.strategy)` is passed over"),
@@ -110,7 +113,7 @@ struct RecordedVerdictTests {
         case cases
     }
 
-    /// What the run could have been, as far as its repeats tell.
+    /// Another possible run, drawn from the repeats.
     private func drawn(
         _ report: ComparisonReport,
         _ drawing: Drawing,

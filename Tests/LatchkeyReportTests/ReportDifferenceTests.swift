@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyComparison
 @testable import LatchkeyReport
 
-/// Two reports, and what is said to have changed between them.
+/// Two reports, and the changes that are found between them.
 struct ReportDifferenceTests {
     /// Noise as it is here: every repeat, every round as a whole, and now and then a disturbance.
     private static func noisy(_ seed: UInt64) -> SampleReport {
@@ -97,7 +97,7 @@ struct ReportDifferenceTests {
     }
 
     @Test(arguments: [(0.02, true), (0.5, false)])
-    func `what others took from one run only is not blamed on the change`(
+    func `other load on one run only is not blamed on the change`(
         foreign: Double,
         isFound: Bool
     ) throws {
@@ -142,7 +142,7 @@ struct ReportDifferenceTests {
         #expect(error?.message.contains(" before, \(value) after. --force") == true)
         let forced = try ReportDifference(from: before, against: after, isForced: true)
         #expect(forced.isWorse && forced.notes[0].contains("differs: "))
-        // An earlier version did not say it.
+        // An earlier version did not record it.
         after.fingerprint[keyPath: fact] = nil
         #expect(try ReportDifference(from: before, against: after).isWorse)
     }

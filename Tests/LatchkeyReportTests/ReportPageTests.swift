@@ -228,7 +228,7 @@ private enum Chromium {
     ]
     .first(where: FileManager.default.isExecutableFile)
 
-    /// What the file looks like after its scripts have run, and what they wrote to the console.
+    /// The page after its scripts have run, and their output on the console.
     static func show(_ file: String, profile: String) throws -> (String, [String]) {
         let process = Process()
         let output = Pipe()

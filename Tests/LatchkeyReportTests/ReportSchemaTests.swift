@@ -81,7 +81,7 @@ struct ReportSchemaTests {
         return report
     }
 
-    @Test func `what is written is what is documented`() throws {
+    @Test func `reports are as documented`() throws {
         #expect(try problems(full) == [])
         #expect(try problems(SampleReport().make()) == [])
         #expect(try problems(ComparisonReport.empty) == [])
@@ -94,7 +94,7 @@ struct ReportSchemaTests {
         )
     }
 
-    @Test func `what is not documented would be noticed`() throws {
+    @Test func `members against the schema would be noticed`() throws {
         var report = full
         report.schema = "another"
         report.cases[0].threads = 0

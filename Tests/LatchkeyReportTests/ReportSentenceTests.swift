@@ -22,7 +22,7 @@ struct ReportSentenceTests {
         #expect(text(report).contains("Nothing is recommended"))
     }
 
-    @Test func `after a hang, every form says who did not return, and nothing was interrupted`()
+    @Test func `after a hang, every form names the strategy, and no form names an interrupt`()
         throws
     {
         var report = SampleReport(strategies: [.lock, .spin, .semaphore]).make()

@@ -39,7 +39,7 @@ struct SeveralReportsTests {
     }
 
     @Test(arguments: Depth.seeds)
-    func `what is slower in every run is found among such runs`(seed: UInt64) throws {
+    func `a strategy that is slower in every run is found among such runs`(seed: UInt64) throws {
         let before = Self.runs(5, seed: seed, spread: 0.04)
         let after = Self.runs(5, seed: seed + 1_000, spread: 0.04, speed: 0.8)
         #expect(try ReportDifference(from: before, against: after).isWorse)

@@ -38,7 +38,7 @@ struct TerminalReportTests {
     }
 
     @Test(arguments: ["\u{202E}", "\u{2066}", "\u{200F}", "\u{61C}", "\u{2028}", "\u{1B}"])
-    func `what turns or breaks the text around it is replaced, on each kind of report`(
+    func `characters that turn or break text are replaced, on each kind of report`(
         mark: String
     ) throws {
         var report = SampleReport(strategies: [.lock, .spin]).make()
@@ -193,7 +193,7 @@ struct TerminalReportTests {
         #expect(places.count >= 3)
     }
 
-    @Test func `what is below the first bucket is an upper bound`() {
+    @Test func `a time below the first bucket is an upper bound`() {
         var report = SampleReport(strategies: [.lock, .spin], threads: [1]).make()
         for index in report.cases.indices {
             report.cases[index].summary.wait?.p50Nanoseconds = 100

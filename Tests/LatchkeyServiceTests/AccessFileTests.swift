@@ -32,7 +32,7 @@ struct AccessFileTests {
     }
 
     @Test(arguments: ["token", "tokens"])
-    func `a first token takes the place of nothing`(name: String) throws {
+    func `a first token replaces nothing`(name: String) throws {
         let path = "\(folder.path)/\(name)"
         #expect(unsafe mkfifo(path, 0o600) == 0)
         var settings = settings
@@ -95,7 +95,10 @@ struct AccessFileTests {
         #expect(access.tokenCount == 1)
     }
 
-    @Test func `an emptied file says that its tokens count, and how to end them`() throws {
+    @Test
+    func `the message for an emptied file says that its tokens stay valid, and how to end them`()
+        throws
+    {
         let path = settings.tokenFile
         try TokenLine.add(try TokenLine.make("ci", ["read"]).line, to: path)
         let access = try AccessControl(settings)

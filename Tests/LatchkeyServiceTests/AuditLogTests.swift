@@ -23,7 +23,7 @@ struct AuditLogTests {
 
     private var path: String { folder.path + "/audit.log" }
 
-    /// A log, and what it says on standard error.
+    /// A log, and its output on standard error.
     private func open(
         _ path: String,
         byteCountMax: Int = AuditLog.waitingByteCountMax,
@@ -74,7 +74,7 @@ struct AuditLogTests {
         #expect(found.map { Array($0.utf8) } == names.map { Array($0.utf8) })
     }
 
-    @Test func `what has no room is counted, and a line says how much is missing`() throws {
+    @Test func `lines without room are counted, and a line says how many are missing`() throws {
         let fifo = folder.path + "/fifo"
         let code = unsafe mkfifo(fifo, 0o600)
         #expect(code == 0)
@@ -121,13 +121,13 @@ struct AuditLogTests {
             count += 1
         }
         #expect(!log.flush(withinMilliseconds: 3 * Int(AuditFile.retryMilliseconds)))
-        // Another file gets what waited, in its order.
+        // Another file gets the waiting lines, in their order.
         try FileManager.default.removeItem(atPath: link)
         log.reopen()
         #expect(log.flush(withinMilliseconds: 1000 * Patience.seconds))
         let found = try lines(link)
         let numbers = found.compactMap { $0["number"] as? Int }
-        // The thread may have taken its first lines before or behind the first drop.
+        // The thread may have taken its first lines before or after the first drop.
         #expect(numbers.count == count - 10 && numbers == numbers.sorted())
         #expect(found.compactMap { $0["dropped"] as? Int }.reduce(0, +) == 10)
         // The log has a thread of its own, which writes a line later.
@@ -176,7 +176,7 @@ struct AuditLogTests {
         #expect(failure?.message.hasSuffix("No such file or directory") == true)
     }
 
-    @Test func `a file that cannot be opened anew leaves the one that is open`() throws {
+    @Test func `a file that cannot be reopened leaves the one that is open`() throws {
         let (log, said) = try open(path)
         let moved = path + ".1"
         try FileManager.default.moveItem(atPath: path, toPath: moved)

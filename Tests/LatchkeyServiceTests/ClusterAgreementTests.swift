@@ -6,9 +6,9 @@ import Testing
 @testable import LatchkeyReplicas
 @testable import LatchkeyService
 
-/// What replicas of a cluster have in common, also with those of version 0.1.
+/// The settings that replicas of a cluster share, also with those of version 0.1.
 @Suite struct ClusterAgreementTests {
-    /// What a replica of 0.1 with all defaults has written, but for these values.
+    /// The agreement that a replica of 0.1 with all defaults has written, but for these values.
     private func written(
         _ changes: [String: String?] = [:],
         format: Int = 1
@@ -87,7 +87,7 @@ import Testing
         #expect(raised.log == LogIdentity(etcd: 7) && raised.life == 1)
         let whole = raised.completed(by: LogIdentity(etcd: 7, created: 3))
         #expect(whole.log == LogIdentity(etcd: 7, created: 3))
-        // What it has stays.
+        // The parts that it has stay.
         #expect(whole.completed(by: LogIdentity(etcd: 7, created: 4)) == whole)
         #expect(raised.completed(by: LogIdentity(etcd: 8, created: 4)) == raised)
         #expect(whole.objection(to: try own(etcd: 8)) == nil)
@@ -104,7 +104,7 @@ import Testing
         #expect(adopted.start == former.start && adopted.settings == former.settings)
     }
 
-    @Test func `an agreement with an etcd that is no number is none`() throws {
+    @Test func `an agreement with an etcd that is no number is invalid`() throws {
         let text = #"{"etcd":"x","format":2,"settings":{},"start":7}"#
         #expect(ClusterAgreement(decoding: Array(text.utf8)) == nil)
     }

@@ -10,7 +10,7 @@ import Testing
 
 private typealias Record = ClusterDirectory.Record
 
-/// What a replica has said, by its clock.
+/// The record of a replica, with a time of its clock.
 private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -> Record {
     var record = Record(url: "", place: 9, revision: 7, state: "serving", time: time)
     (record.isFull, record.needsLog) = (isFull, needsLog)
@@ -34,7 +34,7 @@ private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -
         }
     }
 
-    /// What is known after the directory has had these records, a nanosecond after each other.
+    /// The result after the directory has had these records, a nanosecond after each other.
     private func known(_ said: [[String: Record]]) -> FullDisks? {
         var watch = FullDiskWatch()
         return said.indices.map { watch.hears(said[$0], of: "1", at: UInt64($0)) }.last
@@ -49,7 +49,7 @@ private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -
         // Its clock was set back; there is room.
         #expect(known([["2": full], ["2": record(4)]]) == FullDisks(count: 1))
         #expect(known([["2": again], ["2": record(7, isFull: false)]]) == FullDisks(count: 1))
-        // What this one has said does not count, whoever has its folder.
+        // The own record does not count, even if another process writes it.
         #expect(known([["1": full], ["1": again]]) == FullDisks())
     }
 
@@ -68,7 +68,7 @@ private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -
         #expect(hears(both, at: 1 + Self.silence) == FullDisks(count: 2, fullCount: 1))
         #expect(hears(both, at: 100 + Self.silence) == FullDisks(count: 2, fullCount: 1))
         #expect(hears(both, at: 101 + Self.silence) == FullDisks())
-        // One comes back; the record of the other one is removed, and made again.
+        // One replica comes back; the record of the other one is removed, and made again.
         let back = ["ended": ended, "2": record(9, isFull: true)]
         #expect(hears(back, at: 200 + Self.silence) == FullDisks(count: 1, fullCount: 1))
         let made = ["2": record(9, isFull: true), "3": record(9, isFull: true)]
@@ -81,7 +81,7 @@ private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -
     }
 }
 
-/// What a replica takes by the room on all disks.
+/// The changes that a replica takes by the room on all disks.
 @Suite struct ClusterDisksTests {
     private static let adding: [Change] = unsafe [
         .put(.named("a"), value: UnsafeRawBufferPointer(start: nil, count: 0)),
@@ -122,7 +122,7 @@ private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -
         for (full, own, isFull) in [
             (0, nil, false), (1, nil, false), (2, nil, true), (0, .full, false), (1, .full, true),
             (2, .full, true),
-            // Want of something else is no want of room.
+            // Another reason is not a lack of room.
             (1, .failing, false), (1, .stopped, false),
         ] as [(Int, Unavailability?, Bool)] {
             let disks = disks(full: full, own: own)
@@ -156,7 +156,7 @@ private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -
         #expect(taken(disks) == ([true], [true]) && disks.isStateOld)
         disks.sees(nil, isStale: false)
         #expect(!disks.isStateOld)
-        // One that etcd does not answer is stale, and its disk has room.
+        // If etcd does not answer, the replica is stale, but its disk has room.
         disks.sees(nil, isStale: true)
         #expect(!disks.isStateOld)
     }
@@ -185,7 +185,7 @@ private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -
         }
     }
 
-    @Test func `what is refused does not come to the log`() throws {
+    @Test func `a refused change does not come to the log`() throws {
         let replica = Replica(
             Replica.Settings(incarnation: 1),
             log: NoLog(),

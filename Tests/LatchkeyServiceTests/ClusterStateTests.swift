@@ -6,14 +6,14 @@ import Testing
 @testable import LatchkeyFrame
 @testable import LatchkeyReplicas
 
-/// What a replica says of itself and of etcd.
+/// The messages of a replica about itself and etcd.
 @Suite struct ClusterStateTests {
     private let report = Guarded(EtcdReport())
 
     private func state(_ phase: Replica.Phase, isStale: Bool = false) -> ClusterState {
         let state = ClusterState(name: "test", etcd: { [report] in report.read { $0 } })
         state.enters(phase)
-        // Else it was never level. So no test depends on how long it takes.
+        // Otherwise it was never up to date. So no test depends on how long it takes.
         if !isStale { state.age.endsFollowing() }
         return state
     }
@@ -45,7 +45,7 @@ import Testing
         )
     }
 
-    @Test func `a replica that is not level says why, and is ready`() {
+    @Test func `a replica that is not up to date says why, and is ready`() {
         report.write {
             $0.trouble = "http://a:2379: connection refused"
             $0.troubles = [.log: "etcdserver: mvcc: database space exceeded"]
@@ -61,7 +61,7 @@ import Testing
         report.write { $0.membership = .strangers(sentence) }
         let stale = check(.serving, isStale: true)
         #expect(!stale.isPassed && stale.detail.hasPrefix("test: connecting. \(sentence)"))
-        // One of the known cluster has answered a moment ago.
+        // A member of the known cluster has answered a moment ago.
         #expect(check(.serving).isPassed)
         let starting = check(.connecting("no connection"))
         #expect(starting.detail == "test: connecting. \(sentence) no connection")
@@ -193,7 +193,7 @@ import Testing
     @Test func `the later one stops when the other one goes on to say something`() {
         let said: [ClusterDirectory.Record?] = [
             nil, Self.record(5, 100), Self.record(9, 101),
-            // What a process that is gone has said last can come behind.
+            // The last record of a process that is gone can come late.
             Self.record(5, 105), Self.record(5, 105),
             Self.record(5, 110), Self.record(5, 115),
         ]
@@ -219,9 +219,10 @@ import Testing
             }
             return watch.isOriginal
         }
-        // A process that is gone, and this one.
+        // The records of a process that is gone, and of this one.
         #expect(isOriginal(5, 9) && isOriginal(9, from: 0))
-        // One that goes on, or was further than the copy, also once the copy has said something.
+        // The record of one that goes on, or was further than the copy, also once the copy has
+        // written one.
         #expect(!isOriginal(5, 5, 5, 9) && !isOriginal(5, 9, from: 0))
     }
 

@@ -157,7 +157,7 @@ import Testing
         ("text/plain;q=0", false), ("TEXT/PLAIN; charset=utf-8", true), ("text/html", false),
         ("", false), ("text/plain;q=x", false),
     ])
-    func `text is sent to those who prefer it`(accept: String, isText: Bool) {
+    func `text is sent to clients that prefer it`(accept: String, isText: Bool) {
         #expect(MediaType.prefersText(Array(accept.utf8)) == isText)
         #expect(!MediaType.prefersText([UInt8]?.none))
     }

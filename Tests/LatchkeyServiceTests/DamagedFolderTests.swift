@@ -11,11 +11,11 @@ import Testing
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 
-/// What a service says about a data folder that is damaged or gone.
+/// The messages of a service about a data folder that is damaged or gone.
 @Suite(.timeLimit(.minutes(15)))
 struct DamagedFolderTests {
     @Test(arguments: [false, true])
-    func `only who has no other replica is sent to recover`(isReplica: Bool) throws {
+    func `only a service without other replicas is sent to recover`(isReplica: Bool) throws {
         let folder = try TemporaryFolder()
         try folder.write("latchkey.db", String(repeating: "no database ", count: 100))
         var configuration = ServiceConfiguration()

@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n"])
-    func `authorities that are none are refused`(text: String) throws {
+    func `invalid authorities are refused`(text: String) throws {
         let folder = try TemporaryFolder()
         var settings = ClusterSettings()
         settings.members = .listed([try #require(EtcdServer("https://a"))])

@@ -24,7 +24,7 @@ final class FakeLeader: Sendable {
     /// When each request came, before it was answered.
     private let arrivals: Guarded<[String: [UInt64]]>
 
-    /// Begins with a replica that has these bounds, and answers to `/v1/changes`.
+    /// Begins with a replica that has these limits, and answers to `/v1/changes`.
     init(
         _ limits: StoreLimits = StoreLimits(),
         clock: StoreClock = .system,
@@ -73,7 +73,7 @@ final class FakeLeader: Sendable {
         "{\"revision\":\(latest),\"changes\":[\(changes)],\"next\":\(next ?? latest)}"
     }
 
-    /// Waits until so many requests have come, and returns when they did, in nanoseconds.
+    /// Waits until this many requests have come, and returns when they did, in nanoseconds.
     func awaitArrivals(_ path: String, _ count: Int) throws -> [UInt64] {
         var found: [UInt64] = []
         try eventually("\(count) requests of \(path)") {

@@ -2,21 +2,21 @@ import LatchkeyStrategies
 
 @testable import LatchkeyWatches
 
-/// The threads that serve: they give the kernel what streams were written, one after the other, and
+/// The serving threads: they give the kernel the bytes of streams, one stream after the other, and
 /// that takes planted times.
 final class FakeServing: Sendable {
     static let processorCount = 2
 
     private struct State {
-        /// When all that was written is sent, and what that takes of the processors.
+        /// When all written bytes are sent, and the processor time that this takes.
         var end: UInt64 = 0
         var work: UInt64 = 0
-        /// When streams have sent what is awaited, in order, and the marks that they tell then.
+        /// When streams have sent the awaited bytes, in order, and the marks that they report then.
         var awaited: [(time: UInt64, mark: UInt32)] = []
         var told = 0
     }
 
-    /// What a write takes of a processor, and what a byte does.
+    /// The processor time of a write, and of a byte.
     ///
     /// Without both, all is sent at once.
     private let writeNanoseconds: UInt64
@@ -37,7 +37,7 @@ final class FakeServing: Sendable {
     /// How many processors streams have.
     var processorShare: UInt64 { UInt64(Self.processorCount) / (isBusy ? 2 : 1) }
 
-    /// What streams have taken of the processors.
+    /// The processor time that streams have taken.
     var work: UInt64 { state.read { $0.work } }
 
     func processorNanoseconds(_ now: UInt64) -> UInt64 {
@@ -59,7 +59,7 @@ final class FakeServing: Sendable {
         }
     }
 
-    /// Tells with a mark when the kernel has what a stream was written; never at the time `.max`.
+    /// Reports with a mark when the kernel has a stream's bytes; never at the time `.max`.
     func await(_ time: UInt64, _ mark: UInt32) -> Bool {
         if time < .max {
             state.write { $0.awaited.append((time, mark)) }

@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyReplicas
 @testable import LatchkeyStore
 
-/// What a replica does when its leader is late, fails or has forgotten.
+/// A follower whose leader is late, fails or has forgotten.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct FollowerTests {
     private static let gone = HTTPStatus(rawValue: 410)
@@ -48,11 +48,11 @@ struct FollowerTests {
             let least = UInt64(RetryPause.millisecondsMin << index / 2) * 1_000_000
             #expect(next - former >= least / 2, "after attempt \(index)")
         }
-        // The sixth answer does not come, so nothing is asked behind it.
+        // The sixth answer does not come, so no question follows it.
         #expect(try leader.awaitArrivals("/v1/export", 1).count <= 6)
     }
 
-    @Test func `pauses grow to a bound, and begin anew`() {
+    @Test func `pauses grow to a limit, and start again`() {
         for _ in 0..<100 {
             var pause = RetryPause()
             for nominal in [100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000] {
@@ -70,7 +70,7 @@ struct FollowerTests {
     {
         let leader = try FakeLeader { number in
             guard number == 1 else { return nil }
-            // Of a property that is not there, behind a revision that is missing.
+            // A change of a missing property, after a missing revision.
             let change =
                 #"{"revision":7,"milliseconds":1,"effects":[{"type":"expire","name":"a"}]}"#
             return (.ok, FakeLeader.page(latest: 7, change))
@@ -85,7 +85,7 @@ struct FollowerTests {
         async throws
     {
         var revisions: [Revision] = []
-        // Before the leader's revision is reached by the clock, and long behind it.
+        // Before the clock reaches the leader's revision, and long after that.
         for milliseconds in [0, 1000, 1_700_000_000_000, 1_700_000_001_000] as [Int64] {
             let clock = StoreClock { Timestamp(milliseconds: milliseconds) }
             let leader = try FakeLeader(clock: clock) { _ in nil }

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyService
 @testable import LatchkeyWatches
 
-/// What requests ask of the state that they read, and the waits for it.
+/// The demands of requests on the state that they read, and the waits for it.
 struct FreshnessTests {
     @Test(arguments: [
         ("consistency=local", true), ("consistency=", true), ("a=1&min-revision=7", true),

@@ -14,7 +14,7 @@ import Testing
 /// Long reads of the history whose clients have gone.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct GivenUpHistoryTests {
-    /// A server of a history of 2,000 commits, whose queue the test holds up.
+    /// A server of a history of 2,000 commits, whose queue the test blocks.
     private final class Rig: Sendable {
         static let commitCount: Revision = 2000
 
@@ -31,7 +31,7 @@ struct GivenUpHistoryTests {
             let journal = Journal(HistoryLimits())
             last = try Self.fill(store, behind, journal)
             self.journal = journal
-            // What no answer has shown need not be waited for.
+            // A read need not wait for a revision that no answer has shown.
             let watched = WatchedHistory(behind, journal)
             self.watched = watched
             let answers = AnswerBudget(byteCountMax: 1 << 30)

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 
-/// What tokens allow, and how that is written.
+/// The rights of tokens, and their spelling.
 @Suite
 struct GrantTests {
     private func token(_ grants: String) throws -> Token {
@@ -62,7 +62,7 @@ struct GrantTests {
         #expect(throws: InvalidGrant.invalidPrefix) { try Grants(["read:%"]) }
         #expect(throws: InvalidGrant.invalidPrefix) { try Grants(["read:%FF"]) }
         #expect(throws: InvalidGrant.invalidPrefix) { try Grants(["read:%00"]) }
-        // As of a script whose variable is empty, and of one grant that was meant as two.
+        // As from a script whose variable is empty, and as one grant that was meant as two.
         #expect(throws: InvalidGrant.invalidPrefix) { try Grants(["write:"]) }
         #expect(throws: InvalidGrant.invalidPrefix) { try Grants(["read:a/,write:b/"]) }
         #expect(try Grants(["read:a%2C"]).readPrefixes == [Array("a,".utf8)])
@@ -71,7 +71,7 @@ struct GrantTests {
         #expect(throws: InvalidGrant.invalidPrefix) { try Grants(["read:a" + longest]) }
     }
 
-    @Test func `a grant that is none is refused`() {
+    @Test func `an invalid grant is refused`() {
         #expect(throws: InvalidGrant.unknownRight("reads")) { try Grants(["reads"]) }
         #expect(throws: InvalidGrant.unknownRight("")) { try Grants(["read,"]) }
         #expect(throws: InvalidGrant.unknownRight("")) { try Grants([":app/"]) }

@@ -7,7 +7,8 @@ import Testing
 @testable import LatchkeyReplicas
 @testable import LatchkeyService
 
-/// Files and notes with seeded changes: they are refused, or say what could have been written.
+/// Files and notes with seeded changes: they are refused, or have a content that could have been
+/// written.
 struct HostileFileTests {
     private static let count = Depth.count(3000, deep: 100_000)
 
@@ -28,8 +29,7 @@ struct HostileFileTests {
         }
     }
 
-    @Test func `a kept answer of 0.1 that was changed is none, or one that a service sends`() throws
-    {
+    @Test func `a changed answer of 0.1 is invalid, or one that a service sends`() throws {
         var random = SeededGenerator(2)
         let none = Bytes("")
         let print = RequestFingerprint(method: none, path: none, query: none, body: none)
@@ -51,7 +51,7 @@ struct HostileFileTests {
         }
     }
 
-    @Test func `an agreement that was changed is none, or says whether it fits`() {
+    @Test func `a changed agreement is invalid, or says whether it fits`() {
         var random = SeededGenerator(3)
         var configuration = ServiceConfiguration()
         configuration.startRevision = 7

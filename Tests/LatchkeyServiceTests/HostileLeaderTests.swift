@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyReplicas
 @testable import LatchkeyStore
 
-/// A leader that sends what no leader sends: it is said, and never ends the process.
+/// A leader that sends invalid texts: each is reported, and never ends the process.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct HostileLeaderTests {
     private static let line = #"{"name":"a","value":"xxxx","revision":3,"created":2}"#
@@ -21,7 +21,7 @@ struct HostileLeaderTests {
 
     @Test(
         arguments: [
-            // What can be read, and no client could have sent.
+            // Lines that can be read, and that no client could have sent.
             #"{"name":"a","text":"","revision":3,"created":2}"#,
             #"{"name":"a","text":"{","revision":3,"created":2}"#,
             #"{"name":"a","text":"\ud800","revision":3,"created":2}"#,
@@ -94,7 +94,7 @@ struct HostileLeaderTests {
         #expect(LeaderTextTests.changes(effect) == nil)
     }
 
-    /// A page of one commit, behind the first state.
+    /// A page of one commit, after the first state.
     private static func page(_ effects: String, milliseconds: String = "1") -> String {
         let change =
             "{\"revision\":6,\"milliseconds\":\(milliseconds),\"effects\":[\(effects)]}"
@@ -167,7 +167,8 @@ struct HostileLeaderTests {
         #expect(leader.state.check.detail?.contains("--max-bytes") == true)
     }
 
-    /// What a leader sends, with seeded changes, has what a store can have, or is refused.
+    /// The texts of a leader, with seeded changes, have content that a store can have, or are
+    /// refused.
     @Test(arguments: [1, 2] as [UInt64])
     func `texts that were changed are refused, or have what a store can have`(seed: UInt64) {
         var random = SeededGenerator(seed)

@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyService
 @testable import LatchkeyStore
 
-/// Which request with a key runs, which waits, and how long answers are kept.
+/// Which requests with a key run, which wait, and how long answers are kept.
 struct IdempotencyKeysTests {
     @Test func `the first request runs, later ones wait, and all get its answer`() {
         let keys = Keys()
@@ -221,7 +221,7 @@ struct IdempotencyKeysTests {
         #expect(keys.take("m", waiting: 0, from: "10.0.0.1") == .answer(longest))
     }
 
-    @Test func `what an earlier process decided is kept for the rest of its time, by its client`()
+    @Test func `a decision of an earlier process is kept for the rest of its time, by its client`()
         throws
     {
         let prints = [Keys.print("PUT 1"), Keys.print("PUT 2")]
@@ -268,7 +268,7 @@ struct IdempotencyKeysTests {
         #expect(small.byteCount == 2 * 321 + 70)
         var random = SeededGenerator(4)
         for _ in 0..<2000 {
-            // One that was changed is another one or none, and is read no further than its end.
+            // A changed note is another note or invalid, and is read no further than its end.
             for record in IdentityRecord.records(random.mutated(notes[0], []), .own) ?? [] {
                 let isShown = record.answer.map { $0.decision != nil } ?? true
                 #expect(record.identity.isPossible && isShown)
@@ -287,7 +287,7 @@ private final class Keys: Sendable {
     }
 
     enum Continuation: Equatable {
-        /// These run, and get what was decided.
+        /// These run, and get the decision.
         case answered([Int])
         /// This one runs, and decides.
         case runs(Int)
@@ -366,7 +366,7 @@ private final class Keys: Sendable {
         keys.giveUp(Array(key.utf8), UInt64(waiting))
     }
 
-    /// Keeps a decision, if there is one, and has those run who have waited for it.
+    /// Keeps a decision, if there is one, and runs the requests that waited for it.
     func finish(_ key: String, _ body: String?) -> Continuation {
         guard let body, let identity = requests.read({ $0[key] }) else {
             return keys.finish(Array(key.utf8)).map { .runs($0) } ?? .answered([])

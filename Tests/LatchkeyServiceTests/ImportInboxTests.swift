@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 
-/// Who goes on with the pieces of an import's body, and how many of them are held.
+/// Which thread goes on with the pieces of an import's body, and how many of them are held.
 struct ImportInboxTests {
     private typealias Inbox = ImportInbox<String>
 
@@ -23,7 +23,7 @@ struct ImportInboxTests {
     /// How many pieces a buffer holds.
     private static var pieceCountMax: Int { ImportBuffer.fullByteCount / pieceByteCount }
 
-    /// What a piece led to, in one word, and the bytes that are worked on.
+    /// The result of a piece, in one word, and the bytes that are worked on.
     private func receive(_ inbox: Inbox, _ byteCount: Int = pieceByteCount) -> String {
         let piece = [UInt8](repeating: 0x20, count: byteCount)
         return text(unsafe piece.withUnsafeBytes { unsafe inbox.receive($0) })
@@ -101,7 +101,7 @@ struct ImportInboxTests {
         #expect(buffer.capacity < ImportBuffer.fullByteCount + 8000)
     }
 
-    @Test func `what is between the lines of a batch counts, too`() {
+    @Test func `bytes between the lines of a batch count, too`() {
         let limits = ImportLimits(batchLineCount: 1000, lineByteCountMax: 1 << 20, depthMax: 8)
         let batch = ImportBatch()
         let byteCount = 256 << 10
@@ -136,7 +136,7 @@ struct ImportInboxTests {
         }
     }
 
-    /// Else a replica refuses what a client has sent line by line (issue 49).
+    /// Otherwise a replica refuses lines that a client has sent one by one (issue 49).
     @Test func `a batch has no more bytes than the log of a cluster takes`() {
         var limits = ImportLimits(batchLineCount: 1000, lineByteCountMax: 1 << 20, depthMax: 8)
         limits.byteCountMax = 1000

@@ -3,12 +3,12 @@ import Testing
 @testable import LatchkeyReplicas
 @testable import LatchkeyStore
 
-/// What a leader sends, read by a replica.
+/// The texts of a leader, as a follower reads them.
 @Suite struct LeaderTextTests {
     static let property =
         #"{"name":"a\"é","value":{"x": 1.50},"revision":3,"created":2,"expires":9}"#
 
-    /// The state of a text that comes in pieces of so many bytes.
+    /// The state of a text that comes in pieces of this many bytes.
     static func state(
         _ text: [UInt8],
         pieces: Int = 1000,
@@ -120,7 +120,7 @@ import Testing
             #"{"revision":9,"changes":[{"revision":8,"milliseconds":1}],"next":8}"#,
         ]
     )
-    func `a page that no leader sends is none`(page: String) {
+    func `a page that no leader sends is invalid`(page: String) {
         #expect(LeaderText.changes(Array(page.utf8)) == nil)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyReplicas
 
-/// Whether a replica that began with an empty folder joins a log that goes on.
+/// Whether a replica that began with an empty folder joins a log that others continue.
 @Suite struct LifeWatchTests {
     private typealias Record = ClusterDirectory.Record
 
@@ -19,7 +19,7 @@ import Testing
         Record(url: "", place: place, revision: revision, state: state, time: time)
     }
 
-    /// What becomes of a replica that hears these of another one, a nanosecond after each other.
+    /// The verdict after these records of another replica, a nanosecond after each other.
     private static func verdict(
         _ said: [Record],
         of identity: String = "2"
@@ -66,22 +66,22 @@ import Testing
         #expect(watch.hears(gone, Self.position, at: 100) == .waits)
         #expect(watch.hears(gone, Self.position, at: last) == .waits)
         #expect(watch.hears(gone, Self.position, at: last + 1) == .begins)
-        // One that began meanwhile is enough.
+        // One replica that began meanwhile is enough.
         var joined = gone
         joined["3"] = Self.record(7)
         #expect(watch.hears(joined, Self.position, at: last + 1) == .goesOn)
     }
 
-    @Test func `a record is said each 5 s, and when there is a first place`() {
+    @Test func `a record is written each 5 s, and when there is a first place`() {
         var schedule = RecordSchedule()
         let places = (0..<250).map { LogPlace($0 < 30 ? 0 : UInt64($0)) }
         let due = places.indices.filter { index in schedule.isDue { places[index] } }
         #expect(due == [0, 30, 100, 200])
     }
 
-    @Test func `a record is said each second while a disk is full, and when its own changes`() {
+    @Test func `a record is written each second while a disk is full, and when its own changes`() {
         var schedule = RecordSchedule()
-        // Another one is full from 105 on, and this one from 131 to 165.
+        // Another disk is full from 105 on, and this one from 131 to 165.
         let due = (1..<300).filter { tick in
             schedule.isDue(isFull: 131..<165 ~= tick, isAnyFull: 105..<190 ~= tick) {
                 LogPlace(UInt64(tick) / 250)

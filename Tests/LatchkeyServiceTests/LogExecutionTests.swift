@@ -10,7 +10,7 @@ import Testing
 @testable import LatchkeyReplication
 @testable import LatchkeyService
 
-/// What a replica executes its log on, with its files.
+/// The state that a replica executes its log on, with its files.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct LogExecutionTests {
     private static let start: Revision = 1000
@@ -68,7 +68,7 @@ struct LogExecutionTests {
 
     private static func checks(_ kind: StrategyKind) throws {
         let folder = try TemporaryFolder()
-        // What comes behind the jump is an entry, or none.
+        // After the jump there are entries, or none.
         for (life, count) in [(1, 0), (2, 2)] as [(UInt64, UInt64)] {
             let later = life * later
             let rig = try Rig(folder.path, kind)
@@ -91,8 +91,7 @@ struct LogExecutionTests {
         #expect(last.data.persistence.finish() == .written)
     }
 
-    @Test func `behind a life that has begun, a restart finds the revision of its position`() throws
-    {
+    @Test func `after the begin of a life, a restart finds the revision of its position`() throws {
         for kind in [StrategyKind.lock, .snapshot, .serialQueueAsync] { try Self.checks(kind) }
     }
 }

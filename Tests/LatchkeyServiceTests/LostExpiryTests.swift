@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyStore
 @testable import LatchkeyWatches
 
-/// Expiries that the history has dropped: who notices it.
+/// Expiries that the history has dropped, and the clients that notice it.
 @Suite(.timeLimit(.minutes(15)))
 struct LostExpiryTests {
     /// The puts below fit, and a few of the expiries.

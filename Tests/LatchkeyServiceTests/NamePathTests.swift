@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 
-/// What the 404 of a path says whose name has a slash.
+/// The text of a 404 for a path whose name has a slash.
 struct NamePathTests {
     private let names = NamePath([
         Route(.get, "/v1/properties/{name}") { _, _ in },

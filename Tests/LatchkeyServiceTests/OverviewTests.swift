@@ -32,7 +32,7 @@ struct OverviewTests {
 
     @Test func `a point has what happened since the one before, in a second`() throws {
         let start = 7 * Self.second
-        // What was before the start is in no point.
+        // Requests before the start are in no point.
         figures.write { $0.requests = RequestTotals(all: 1000, clientErrors: 100, serverErrors: 1) }
         let overview = overview(at: start)
         #expect(overview.answer(at: start).points.isEmpty)

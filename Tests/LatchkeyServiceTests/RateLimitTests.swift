@@ -42,8 +42,8 @@ struct RateLimitTests {
         #expect(limit.take(client) != nil)
     }
 
-    /// The laws of the algorithm over random times: no span has more than its part, and whoever
-    /// waits as long as it is told is served.
+    /// The laws of the algorithm over random times: no span has more than its part, and a client
+    /// that waits as long as it is told is served.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `no span of time has more requests than it may`(seed: UInt64) throws {
         var random = SeededGenerator(seed)

@@ -130,7 +130,7 @@ final class RepeatableServer: Sendable {
         eventually { server.statistics.suspended == count }
     }
 
-    /// Lets time pass until so many requests were taken away in all.
+    /// Lets time pass until this many requests were taken away in all.
     func passUntilTimedOut(_ count: Int) -> Bool {
         eventually {
             server.pass(.seconds(1))

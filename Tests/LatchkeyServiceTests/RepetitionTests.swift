@@ -14,7 +14,7 @@ import Testing
 struct RepetitionTests {
     static let kinds = [StrategyKind.lock, .barrierQueueAsync]
 
-    /// 0.1 stored the whole answer; each answer says by itself how it may be kept.
+    /// 0.1 stored the whole answer; each answer has its own caching rule.
     @Test func `a repeat of a request of 0.1 gets the answer of its note`() throws {
         let server = try RepeatableServer()
         server.holdNothingBack()
@@ -172,7 +172,8 @@ struct RepetitionTests {
     }
 
     @Test(arguments: [400, 429, 500, 501, 503, 507])
-    func `what is no decision is not kept, and its request runs again`(status: Int) throws {
+    func `an answer that is no decision is not kept, and its request runs again`(status: Int) throws
+    {
         let server = try RepeatableServer()
         server.answer([status, status])
         for _ in 1...2 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyService
 
-/// What tells a repeat from another request.
+/// Fingerprints, which tell a repeat from another request.
 struct RequestFingerprintTests {
     @Test func `a fingerprint tells methods, targets and bodies apart`() {
         let requests: [(StaticString, StaticString, StaticString, StaticString)] = [

@@ -36,7 +36,7 @@ struct SessionTests {
     }
 
     @Test(arguments: ["", ".", "..", "...", "a.b.c", "00.9999999999999999999999.00", "é.1.é"])
-    func `what is no cookie is none`(value: String) {
+    func `an invalid cookie does not count`(value: String) {
         let sessions = Sessions(lifetime: .seconds(60))
         #expect(sessions.digest(of: value[...]) == nil)
     }

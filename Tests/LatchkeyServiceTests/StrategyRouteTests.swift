@@ -45,7 +45,7 @@ struct StrategyRouteTests {
         )
     }
 
-    @Test func `a switch to the strategy that serves is none`() throws {
+    @Test func `a switch to the current strategy changes nothing`() throws {
         let rig = try Rig()
         let before = try rig.ask("GET").text
         rig.now.write { $0 = 2000 }
@@ -83,8 +83,8 @@ struct StrategyRouteTests {
         #expect(rig.begun.value == 2)
     }
 
-    /// The store's own refusals free the place of the one who switches, too.
-    @Test func `what the store refuses is a sentence, and another switch can follow`() throws {
+    /// The store's own refusals free the place of the switching client, too.
+    @Test func `a refusal of the store is a sentence, and another switch can follow`() throws {
         let rig = try Rig()
         let answer = try rig.ask("PUT", Self.body(.actor))
         #expect(answer.status == 422 && answer.problem == "strategy-not-available")
@@ -130,7 +130,7 @@ struct StrategyRouteTests {
         #expect(text.contains("`hope` is not known here"))
         let near = try Rig().ask("PUT", #"{"strategy":"tiket"}"#).text
         #expect(near.contains("`tiket` is not known here; `ticket` is."))
-        // Only what is short, and changes nothing around it, comes back from a client.
+        // Only a short name that changes nothing around it is repeated in the answer.
         for name in ["a\\u001b[31m", "\u{202E}a", String(repeating: "a", count: 65), "`"] {
             let text = try Rig().ask("PUT", #"{"strategy":"\#(name)"}"#).text
             #expect(text.contains("This strategy is not known here"), "\(text)")
@@ -146,7 +146,7 @@ struct StrategyRouteTests {
         #expect(try rig.ask("PUT", most + " ").status == 413)
     }
 
-    @Test func `what is said besides the body is right, or refused`() throws {
+    @Test func `wrong fields and parameters besides the body are refused`() throws {
         let rig = try Rig()
         let body = Self.body(.spin)
         for (fields, problem) in [

@@ -9,7 +9,7 @@ import Testing
 @testable import LatchkeyService
 @testable import LatchkeyWatches
 
-/// What the pump sends, without its thread.
+/// The output of the pump, without its thread.
 @Suite(.timeLimit(.minutes(15)))
 struct WatchPumpTests {
     private static let names = ["a", "a/1", "a/2", "b", "b/1", "c"]
@@ -139,7 +139,7 @@ struct WatchPumpTests {
         }
     }
 
-    @Test func `a time to live that begins anew is no event`() {
+    @Test func `a time to live that starts again is no event`() {
         let rig = WatchRig()
         rig.put("a", "1")
         let live = rig.open(.now(1))

@@ -20,11 +20,11 @@ final class WatchRig {
     let armed = Synchronized<[Revision], LockStrategy>([])
     private(set) var commits: [Commit] = []
     private let time = Synchronized<UInt64, LockStrategy>(1_000_000_000)
-    /// What the last stream was told; the next one is told one millisecond more.
+    /// The retry time of the last stream; the next one gets one millisecond more.
     private let retries = Synchronized<Int, LockStrategy>(999)
-    /// What a write to a stream takes of the pump's time.
+    /// The pump's time for a write to a stream.
     private let writeNanoseconds: UInt64
-    /// What serves the streams.
+    /// The threads that serve the streams.
     let serving: FakeServing
     private var lastID: UInt64 = 0
 
@@ -87,7 +87,7 @@ final class WatchRig {
         )
     }
 
-    /// Makes a commit that begins the time to live anew, and increments these names.
+    /// Makes a commit that starts the time to live again, and increments these names.
     func touch(_ name: String, increment: [String] = []) {
         let touch = Change.Step(.named(name), .touch, ttl: 60_000)
         let steps = increment.map { Change.Step(.named($0), .increment(by: 1)) }
@@ -115,7 +115,7 @@ final class WatchRig {
         return try #require(taken.read { $0 })
     }
 
-    /// Opens a watch, whose stream has room for so many bytes.
+    /// Opens a watch, whose stream has room for this many bytes.
     func open(
         _ filter: WatchFilter,
         _ start: WatchRequest.Start,
@@ -226,13 +226,13 @@ final class WatchRig {
 final class FakeStream: WatchOutput {
     private struct State {
         var bytes: [UInt8] = []
-        /// What is kept until the client has taken it.
+        /// The pieces that are kept until the client has taken them.
         var pieces: [StreamPiece] = []
         var wasFull = false
         var isEnded = false
         var isRead = true
         var writeCount = 0
-        /// When the kernel has the last bytes; nil once that is awaited.
+        /// When the kernel has the last bytes; nil once the pump waits for that.
         var finish: UInt64?
     }
 

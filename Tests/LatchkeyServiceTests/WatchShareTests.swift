@@ -19,7 +19,7 @@ struct WatchShareTests {
         }
     }
 
-    /// How long it takes until a stream that has nothing gets what was committed.
+    /// How long it takes until a stream that has nothing gets a commit.
     private static func delay(_ rig: WatchRig, _ stream: FakeStream) -> UInt64 {
         let start = rig.now
         rig.pump.journalMoved()
@@ -51,9 +51,9 @@ struct WatchShareTests {
 
     private static let writeNanoseconds: UInt64 = 10_000
 
-    /// Makes a commit each 10 ms, for so many watchers.
+    /// Makes a commit each 10 ms, for this many watchers.
     ///
-    /// - Returns: How many writes there were for each of them, and what a second has of commits.
+    /// - Returns: How many writes there were for each watcher.
     private static func deliver(_ rig: WatchRig, to count: Int, seconds: UInt64) -> Double {
         let streams = (0..<count).map { _ in rig.open(.now(0)) }
         rig.run()
@@ -81,7 +81,7 @@ struct WatchShareTests {
         #expect(writes >= 4, "twice a second at least")
     }
 
-    /// What 2,000 streams need is all of a processor.
+    /// 2,000 streams need a whole processor.
     @Test(arguments: [1, 100, 1000, 1600])
     func `each commit has a round of its own on an idle machine`(count: Int) {
         let rig = WatchRig(serving: FakeServing(writeNanoseconds: Self.writeNanoseconds))
@@ -136,7 +136,7 @@ struct WatchShareTests {
         #expect(rig.counters.events.value == UInt64((streams.count + 1) * commitCount))
     }
 
-    /// The history holds what is committed in 100 ms, and so many watchers are worth longer rests.
+    /// The history holds the commits of 100 ms, and this many watchers would allow longer rests.
     @Test func `watchers that read keep their places, however fast the history passes`() {
         let rig = WatchRig(
             historyByteCount: 26_268,
@@ -184,10 +184,10 @@ struct WatchShareTests {
         #expect(held > 1_000_000)
         #expect(held < 1_100_000, "one copy for all")
         for stream in streams { #expect(stream.take().bytes.count > 1_000_000) }
-        #expect(rig.answers.byteCount == 0, "nothing is kept behind the last of them")
+        #expect(rig.answers.byteCount == 0, "nothing is kept after the last of them")
     }
 
-    @Test func `a piece is made anew once more has gathered behind it, unless it is whole`() {
+    @Test func `a piece is made again once more has gathered after it, unless it is whole`() {
         let rig = WatchRig()
         var pieces = WatchPieces()
         func place(through position: Revision, size: Int) -> Revision? {

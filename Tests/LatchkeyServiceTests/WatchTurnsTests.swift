@@ -22,7 +22,7 @@ struct WatchTurnsTests {
             WatchClocks(nanoseconds: { self.now }, processorNanoseconds: { self.processor })
         }
 
-        /// A turn that writes to so many streams.
+        /// Begins a turn that writes to this many streams.
         func begin(_ count: Int) {
             turns.begin(now, processor)
             for _ in 0..<count { unsent.add() }
@@ -34,14 +34,15 @@ struct WatchTurnsTests {
             turns.see(clocks, left: unsent.count + others)
         }
 
-        /// So many of them have sent their bytes; whether one was the last.
+        /// This many of them have sent their bytes; returns whether one was the last.
         func send(_ count: Int) -> Bool {
             let told = (0..<count).map { _ in unsent.sent() }
             see()
             return told.contains(true)
         }
 
-        /// A turn that takes so long, and the rest, in which others use this of the processors.
+        /// Runs a turn of this time, and its rest, in which others use this share of the
+        /// processors.
         func turn(_ nanoseconds: UInt64, use: Double) -> (rest: UInt64, next: UInt64) {
             begin(1)
             let start = now
@@ -84,7 +85,7 @@ struct WatchTurnsTests {
         }
     }
 
-    /// The clock of the processors shows what threads finish behind a turn, too.
+    /// The clock of the processors also shows work that threads finish after a turn.
     @Test func `others are seen within three rests, and one that is busier changes nothing`() {
         let bench = Bench()
         let took = 10 * Self.milliseconds

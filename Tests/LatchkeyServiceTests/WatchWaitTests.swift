@@ -79,7 +79,7 @@ struct WatchWaitTests {
         #expect(!stream.isEnded)
     }
 
-    @Test func `those who wait for the same name are woken in the order in which they came`() {
+    @Test func `waiters for the same name are woken in the order in which they came`() {
         let rig = WatchRig()
         let woken = Synchronized<[UInt64], LockStrategy>([])
         let ids = Array(1...50 as ClosedRange<UInt64>)

@@ -8,7 +8,7 @@ import Testing
 /// A store whose operations wait for their completion, so that a test reads from top to bottom.
 final class BlockingStore: Sendable {
     let base: PropertyStore
-    /// What changes go through.
+    /// The store that changes go through.
     private let committing: any CommittingStore
 
     init(_ base: PropertyStore, through committing: (any CommittingStore)? = nil) {
@@ -215,7 +215,7 @@ extension Change.Step {
     }
 }
 
-/// What became of a change of one property, without its values.
+/// The outcome of a change of one property, without its values.
 enum Outcome: Hashable {
     case created(Revision)
     case replaced(Revision)

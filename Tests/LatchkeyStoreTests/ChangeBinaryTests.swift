@@ -69,7 +69,7 @@ struct ChangeBinaryTests {
         #expect(try Change(decoding: bytes).steps.map(\.ttl) == [300])
     }
 
-    @Test func `what is cut off, or has more behind it, is no change`() {
+    @Test func `bytes that are cut off, or have more after them, are no change`() {
         for count in Self.bytes.indices {
             #expect(throws: InvalidChange()) {
                 try Change(decoding: Array(Self.bytes[..<count]))
@@ -172,7 +172,7 @@ struct ChangeBinaryTests {
         }
     }
 
-    /// The door is no narrower than what clients can send.
+    /// The check refuses nothing that clients can send.
     @Test(arguments: [1, 2] as [UInt64])
     func `each transaction that a client can send can be written and read`(seed: UInt64) {
         var random = SeededGenerator(seed)
@@ -198,7 +198,7 @@ struct ChangeBinaryTests {
         #expect(readCount > 100)
     }
 
-    /// The same for lines of an import, which no text can bring out of bounds.
+    /// The same for lines of an import, which no text can bring beyond the limits.
     @Test func `each line that a client can import can be written and read`() {
         var random = SeededGenerator(3)
         let line = #"{"name":"a\u00e9","value":{"x":[1.50]},"ttl":5,"revision":3,"created":2}"#

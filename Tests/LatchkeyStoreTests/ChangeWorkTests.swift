@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// The bound on the work of a change while its stripes are held.
+/// The limit on the work of a change while its stripes are held.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct ChangeWorkTests {
     private static func bench(unitsMax: Int) -> JournaledBench {
@@ -32,7 +32,7 @@ struct ChangeWorkTests {
         }
     }
 
-    /// An object with so many members, whose names follow from their numbers.
+    /// An object with this many members, whose names follow from their numbers.
     private static func object(_ numbers: some Sequence<Int>) -> String {
         "{" + numbers.map { #""k\#($0)":1"# }.joined(separator: ",") + "}"
     }
@@ -53,7 +53,7 @@ struct ChangeWorkTests {
         bench.store.delete("u/0")
         bench.store.delete("u/1")
         #expect(bench.store.commit([.get("b"), .count("u/")]).refusal == nil)
-        // What is deleted is visited and changed.
+        // A deleted name is visited and changed.
         let delete = bench.store.commit([.get("b"), .deletePrefix("u/")])
         #expect(delete.refusal == .step(1, .then, .transactionTooLarge))
         let before = bench.base.usage.workUnits
@@ -110,7 +110,7 @@ struct ChangeWorkTests {
         #expect(few * 100 < unordered, "a hundredth of the members is less than that of the work")
         let (more, other) = (Self.object(0..<9000), Self.object((0..<9000).reversed()))
         _ = units(more, other, .transactionTooLarge)
-        // A great value is not even taken apart, whatever it is compared with.
+        // A large value is not even parsed, whatever it is compared with.
         _ = units("[" + String(repeating: "1,", count: 500_000) + "1]", "[2]", .transactionTooLarge)
     }
 
@@ -197,7 +197,7 @@ struct ChangeWorkTests {
     }
 }
 
-/// What replicas decide by the first rules, as 0.1 did: the bytes of a transaction are counted.
+/// Decisions by the first rules, as in 0.1: the bytes of a transaction are counted.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct FirstRulesWorkTests {
     private static func bench(byteCountMax: Int) -> JournaledBench {
@@ -259,7 +259,7 @@ struct FirstRulesWorkTests {
     }
 
     /// Each walk looks at all that the steps before it have changed, too.
-    @Test func `what a step looks at is bounded`() {
+    @Test func `the bytes that a step looks at are bounded`() {
         let bench = Self.bench(byteCountMax: 10_000)
         let puts = (0..<60).map { Change.Step.put("z/\($0)", "1") }
         for step in [Change.Step.count("a/"), .deletePrefix("a/"), .pop("a/")] {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// Pops with claims behind many claims.
+/// Pops with claims after many claimed names.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct ClaimQueueTests {
     private typealias Store = BlockingStore
@@ -27,8 +27,8 @@ struct ClaimQueueTests {
         }
     }
 
-    /// Each began at the first name: 17 ms behind 60,000 claims, and 422 beyond, issue 46.
-    @Test func `a pop behind many claims looks at each name once`() {
+    /// Each began at the first name: 17 ms after 60,000 claims, and 422 beyond, issue 46.
+    @Test func `a pop after many claims looks at each name once`() {
         let store = Self.store()
         let count = 1500
         for number in 0..<count { _ = store.commit(Change(.put("j/\(number + 10_000)", "1"))) }
@@ -38,7 +38,7 @@ struct ClaimQueueTests {
         }
         #expect(store.base.context.claims.passedCount == count)
         #expect(store.base.usage.workUnits == 513 * UInt64(count), "whatever is claimed")
-        // What is free again is found without a look at the others.
+        // A name that is free again is found without a look at the others.
         _ = store.commit(Change(.delete("c/10007")))
         _ = store.commit(Change(.put("j/00000", "1")))
         for name in ["j/00000", "j/10007"] {
@@ -48,7 +48,7 @@ struct ClaimQueueTests {
         #expect(store.base.context.claims.passedCount == count)
     }
 
-    @Test func `what is not known is passed before, and the stripes are given back in between`() {
+    @Test func `unknown names are passed before, and the stripes are given back in between`() {
         let store = Self.store(passedCountMax: 10)
         for number in 10..<99 {
             _ = store.commit([.put("j/\(number)", "1"), .put("c/\(number)", "1")])
@@ -57,7 +57,7 @@ struct ClaimQueueTests {
         let claims = store.base.context.claims
         #expect(Self.popped(store.commit(.transaction(Transaction([Self.pop])))) == ["j/99"])
         #expect(claims.passedCount == 90)
-        // More is free than is remembered.
+        // More names are free than are remembered.
         _ = store.commit([.get("x"), .deletePrefix("c/")])
         for number in 10..<99 {
             let decision = store.commit(.transaction(Transaction([Self.pop])))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// What a history drops, and who is told.
+/// The commits that a history drops, and the readers that are told.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct CommitHistoryTests {
     /// The commits of puts and of expiries, numbered.
@@ -62,13 +62,13 @@ struct CommitHistoryTests {
         #expect(maker.journal.usage == (5, 3 * 128 + 2 * 194), "at the bound")
         #expect(maker.journal.oldest == 0)
         maker.remove(["c"])
-        // What the dropped one removed is still in memory, with the put.
+        // The property that the dropped expiry removed is still in memory, with the put.
         #expect(maker.journal.usage == (5, 3 * 128 + 66 + 2 * 194))
         #expect(maker.journal.oldest == 4 && maker.journal.oldestKept == 0)
         #expect(maker.oldest("a") == 4 && maker.oldest("x/") == 0)
     }
 
-    /// The bytes of a put that hide behind a dropped expiry are given back with it.
+    /// The bytes of a put that a dropped expiry keeps are given back with the put.
     @Test func `puts have the rest, and take expiries before them along`() {
         var maker = Maker(8 * 128)
         maker.put("a")
@@ -83,7 +83,7 @@ struct CommitHistoryTests {
         #expect(maker.journal.oldest == 3)
     }
 
-    /// Else a store in which much expires and little is written would keep all of it in its files.
+    /// Otherwise a store with many expiries and few writes would keep all of them in its files.
     @Test func `files keep as many bytes of dropped expiries as the history has`() {
         var maker = Maker(8 * 194)
         for number in 0..<6 { maker.put("\(number)") }
@@ -107,7 +107,7 @@ struct CommitHistoryTests {
         #expect(journal.oldestKept == 0 && journal.oldest == 15)
     }
 
-    @Test func `who can be concerned by a dropped expiry is told`() {
+    @Test func `readers that a dropped expiry can concern are told`() {
         var maker = Maker(8)
         for name in ["limits/a", "flat"] { maker.put(name) }
         let journal = Journal(HistoryLimits(byteCountMax: 4 * 128))
@@ -151,7 +151,7 @@ struct CommitHistoryTests {
         #expect(journal.oldest(of: [Array("x/".utf8)]) == 257)
     }
 
-    /// Readers at random places, who read now and then.
+    /// Readers at random places, which read now and then.
     @Test(arguments: Depth.seeds)
     func `no reader misses an effect without being told`(seed: UInt64) {
         var random = SeededGenerator(seed)
@@ -228,10 +228,10 @@ struct CommitHistoryTests {
         return names.isEmpty ? nil : "\(commit.revision) \(names)"
     }
 
-    /// What only the commits that are held keep, counted anew.
+    /// The bytes that only the held commits keep, counted again.
     private static func bytes(_ journal: Journal, _ commits: [Commit]) -> Int {
         var held: Set<Revision> = []
-        // A reader whom no expiry concerns gets all that is held behind the puts.
+        // A reader that no expiry concerns gets all held commits after `oldestKept`.
         if case .commits(let found, _) = journal.commits(
             after: journal.oldestKept,
             countMax: .max,

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// What a hook sees, and what it holds back.
+/// The commits that a hook sees, and the answers that it holds back.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct CommitHookTests {
     @Test(arguments: Depth.kinds, [1, 8])
@@ -32,7 +32,7 @@ struct CommitHookTests {
     }
 
     @Test(arguments: Depth.kinds)
-    func `what is released unwritten may be seen, and its maker is told that it is not known`(
+    func `a commit released unwritten can be seen, and its maker learns that its fate is unknown`(
         kind: StrategyKind
     ) {
         let commits = Arrivals()
@@ -52,7 +52,7 @@ struct CommitHookTests {
     }
 }
 
-/// A hook of which the test says when it releases.
+/// A hook that releases commits when the test says so.
 ///
 ///     commits          released   answered
 ///     -------          --------   --------

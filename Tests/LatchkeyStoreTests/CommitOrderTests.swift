@@ -24,7 +24,7 @@ struct CommitOrderTests {
     }
 }
 
-/// By what a reader learns that a later revision exists.
+/// How a reader learns that a later revision exists.
 enum Witness: CaseIterable {
     case value
     case absence

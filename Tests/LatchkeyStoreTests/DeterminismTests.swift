@@ -114,7 +114,7 @@ private struct Execution {
         }
     }
 
-    /// A transaction whose steps take prefixes, before and behind steps of single properties.
+    /// A transaction whose steps take prefixes, before and after steps of single properties.
     private static func prefixes(_ name: String, _ random: inout SeededGenerator) -> Change {
         let prefix = ["n", "n1", "n2", "n3", "none"].randomElement(using: &random) ?? ""
         let steps: [Change.Step] = [

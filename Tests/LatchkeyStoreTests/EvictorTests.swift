@@ -5,11 +5,11 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// What is removed when the store is full, and what is not.
+/// Properties that are removed when the store is full, and those that are not.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct EvictorTests {
     @Test(arguments: Depth.kinds)
-    func `what was used longest ago is removed first`(kind: StrategyKind) {
+    func `the least recently used property is removed first`(kind: StrategyKind) {
         usingInOrder(kind)
     }
 
@@ -18,7 +18,7 @@ struct EvictorTests {
         writingAtTheBound(kind)
     }
 
-    @Test func `what can never fit removes nothing`() {
+    @Test func `a value that can never fit removes nothing`() {
         let bench = JournaledBench(limits: .evicting(properties: 6, bytes: 100))
         for name in ["a", "b", "c", "d", "e"] { bench.put(name, "123456789") }
         let large = bench.put("a", String(repeating: "1", count: 100))
@@ -27,12 +27,12 @@ struct EvictorTests {
         #expect(Outcome(many) == .refused(.full(.properties(shortage: nil))))
         #expect(bench.evictor.count == 0)
         #expect(bench.base.usage == StoreUsage(revision: 5, propertyCount: 5, byteCount: 50))
-        // As much as there is room fits, and everything else goes.
+        // A value of the whole room fits, and everything else is removed.
         #expect(Outcome(bench.put("a", String(repeating: "1", count: 99))) == .replaced(10))
         #expect(bench.base.usage == StoreUsage(revision: 10, propertyCount: 1, byteCount: 100))
     }
 
-    /// Those who wait are removals, or the change itself when there is room for it.
+    /// The backlog refuses the removal, or the change itself after the removal.
     @Test(arguments: [1, 2])
     func `a full backlog is no full store, issue 17`(refusedCommit: Int) {
         let evictor = Evictor()
@@ -73,7 +73,7 @@ private func usingInOrder(_ kind: StrategyKind) {
     _ = bench.store.property("a")
     bench.put("e")
     #expect(bench.story(after: 4) == ["5 evicted b", "6 put e 1"])
-    // A read, a step of a transaction that only reads, and a write: a is left behind.
+    // A read, a step of a transaction that only reads, and a write: only `a` is not used.
     _ = bench.store.property("c")
     _ = bench.store.commit(Change.transaction(Transaction([.get("d")])))
     bench.store.increment("e")
@@ -89,7 +89,7 @@ private func usingInOrder(_ kind: StrategyKind) {
     #expect(bench.base.usage.propertyCount == 4)
 }
 
-/// Threads put properties of different lengths, while another one watches the bounds.
+/// Threads put properties of different lengths, while another one watches the limits.
 private func writingAtTheBound(_ kind: StrategyKind) {
     let limits = StoreLimits.evicting(properties: 20, bytes: 300)
     let bench = JournaledBench(kind, limits: limits)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// What expires at one instant: in which commits it is removed, and what those leave alone.
+/// Properties that expire at one instant: the commits that remove them, and what those leave alone.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct ExpiryGroupTests {
     @Test(arguments: Depth.kinds)
@@ -24,7 +24,8 @@ struct ExpiryGroupTests {
         #expect(bench.story(after: 3) == ["4 expired a", "5 expired b", "6 expired c"])
     }
 
-    @Test func `what was replaced, is not over, or is gone stays as it is, and is not used`() throws
+    @Test func `a property that was replaced, is not over, or is gone is not changed or used`()
+        throws
     {
         let bench = JournaledBench(limits: .evicting())
         bench.put("replaced", ttl: 3)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// Properties whose time is over: who still sees them, and when a commit removes them.
+/// Properties whose time is over: no read shows them, and a commit removes them.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct ExpiryQueueTests {
     @Test(arguments: Depth.kinds)
@@ -36,7 +36,7 @@ struct ExpiryQueueTests {
         #expect(bench.expiries.count == UInt64(count))
     }
 
-    /// Each property that expires before all others sets the timer anew; a timer for each of them
+    /// Each property that expires before all others sets the timer again; a timer for each of them
     /// would read the clock as often.
     @Test func `one timer serves all, however often it was set`() {
         let bench = JournaledBench()
@@ -61,8 +61,8 @@ struct ExpiryQueueTests {
         #expect(bench.full.tries.value == 12)
     }
 
-    /// The turn of the one that expires first has read the tables, and has not decided yet.
-    @Test func `what is added while a turn is under way is removed at its time`() {
+    /// The turn for the property that expires first has read the tables, and has not decided yet.
+    @Test func `a property that is added during a turn is removed at its time`() {
         let bench = RefusingBench(refusals: 0)
         bench.full.beforeCommit.write { [bench] in
             $0 = { [clock = bench.clock] in
@@ -134,7 +134,7 @@ final class FullStore: CommittingStore {
     let removals = Arrivals()
 
     /// - Parameters:
-    ///   - base: What makes the commits.
+    ///   - base: The store that makes the commits.
     ///   - isRefused: Whether a commit is refused; the first one has the number 1.
     init(_ base: PropertyStore, isRefused: @escaping @Sendable (_ number: Int) -> Bool) {
         self.base = base

@@ -41,7 +41,7 @@ struct ImportLineTests {
         }
     }
 
-    @Test func `what an export writes last is read as its end`() throws {
+    @Test func `the end that an export writes is read as its end`() throws {
         var bytes: [UInt8] = []
         ExportLine.appendEnd(count: 3, revision: .max, to: &bytes)
         let text = String(decoding: bytes, as: UTF8.self)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// The order of the journal, its bounds, and those who wait for it.
+/// The order of the journal, its limits, and its waiters.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct JournalTests {
     @Test func `commits are read in order however they arrive`() {
@@ -83,7 +83,7 @@ struct JournalTests {
         #expect(journal.revisions(after: 8) == [9])
     }
 
-    @Test func `those who wait are told in the order of revisions, once each`() {
+    @Test func `waiters are told in the order of revisions, once each`() {
         let journal = Journal(HistoryLimits(byteCountMax: 1))
         let told = Synchronized<[Revision], LockStrategy>([])
         for revision: Revision in [3, 1, 4, 2, 0] {
@@ -148,7 +148,7 @@ private func following(_ kind: StrategyKind) {
 }
 
 extension Commit {
-    /// A commit that replaces a property of so many bytes; none for 0.
+    /// A commit that replaces a property of this many bytes; none for 0.
     fileprivate static func replacing(_ revision: Revision, byteCount: Int = 0) -> Commit {
         let name = PropertyName.owning("n")
         let value = OwnedBytes([UInt8](repeating: 0x31, count: max(0, byteCount - 1)))

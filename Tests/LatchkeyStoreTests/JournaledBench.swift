@@ -28,7 +28,7 @@ final class ManualClock: Sendable {
 /// A store with a journal, expiry and eviction, and with a clock that the test sets.
 ///
 /// A timer that waits for the clock looks at it again after as many real milliseconds as are left
-/// on it: so tests use short times to live. Behind the end of a bench its clock is far ahead, so
+/// on it: so tests use short times to live. After the end of a bench its clock is far ahead, so
 /// that no timer looks at it until the process ends. A test keeps the bench as long as its store.
 struct JournaledBench: Sendable {
     private final class End: Sendable {
@@ -65,7 +65,7 @@ struct JournaledBench: Sendable {
         store.commit(Change(.put(name, value, ttl: ttl)))
     }
 
-    /// The commits behind a revision, one text for each effect.
+    /// The commits after a revision, one text for each effect.
     func story(after revision: Revision = 0) -> [String] {
         journal.all(after: revision).flatMap { commit in
             commit.effects.map { effect in
@@ -113,12 +113,12 @@ extension Commit.Reason {
 }
 
 extension Journal {
-    /// The commits behind a revision, of which none is dropped yet.
+    /// The commits after a revision, of which none is dropped yet.
     func all(after revision: Revision = 0) -> [Commit] {
         if case .commits(let commits, _) = commits(after: revision, countMax: .max) {
             return commits
         }
-        Issue.record("the commits behind \(revision) are gone")
+        Issue.record("the commits after \(revision) are gone")
         return []
     }
 
@@ -131,7 +131,7 @@ extension Journal {
 }
 
 extension StoreLimits {
-    /// Small bounds at which properties are evicted.
+    /// Small limits at which properties are evicted.
     static func evicting(properties: Int = 1000, bytes: Int = 100_000) -> StoreLimits {
         var limits = StoreLimits(propertyCountMax: properties, byteCountMax: bytes)
         limits.eviction = .lru

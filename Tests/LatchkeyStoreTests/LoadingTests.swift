@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// Stores that go on from what an earlier one left.
+/// Stores that go on from the state of an earlier one.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct LoadingTests {
     @Test(arguments: Depth.kinds, [1, 8])
@@ -45,7 +45,7 @@ struct LoadingTests {
         }
     }
 
-    @Test func `a journal goes on behind a restart, and 0 names the first start`() {
+    @Test func `a journal goes on after a restart, and 0 names the first start`() {
         let journal = Journal(HistoryLimits(), after: 70, start: 50)
         #expect(journal.last == 70 && journal.oldest == 70)
         #expect(journal.named(0) == 50)
@@ -55,7 +55,7 @@ struct LoadingTests {
         }
     }
 
-    @Test func `what is loaded expires`() {
+    @Test func `loaded properties expire`() {
         let hook = ReleasingHook()
         let bench = HookedBench(hook.hook, after: 3)
         BlockingStore(bench.base).load([

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// Pages that list names behind a delimiter as folders.
+/// Pages that list names with a delimiter as folders.
 @Suite(.timeLimit(.minutes(15)))
 struct PageFolderTests {
     private func text(_ bytes: some Sequence<UInt8>) -> String {

@@ -5,12 +5,12 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// Steps that take a prefix, and times to live that begin anew.
+/// Steps that take a prefix, and times to live that start again.
 @Suite(.timeLimit(.minutes(15)))
 struct PrefixStepTests {
     private let store = BlockingStore(stripeCount: 4)
 
-    /// What properties have to be there: a value, and when it expires.
+    /// The expected properties: a value, and when it expires.
     private struct Model {
         struct Entry: Equatable {
             var value: String
@@ -19,7 +19,7 @@ struct PrefixStepTests {
 
         var entries: [String: Entry] = [:]
 
-        /// Removes what expires, and says its names.
+        /// Removes expired properties, and returns their names.
         mutating func expire(_ time: Int64) -> [String] {
             defer { entries = entries.filter { $0.value.expiry > time } }
             return entries.filter { $0.value.expiry <= time }.map(\.key)
@@ -117,7 +117,7 @@ struct PrefixStepTests {
         for round in 0..<2000 {
             let time = Int64(round)
             for (name, revision) in model.expire(time).compactMap(store.stored) {
-                // What has expired hides its property until a commit removes it.
+                // An expired time hides its property until a commit removes it.
                 let expiry = Change.expire(name, at: revision)
                 _ = try store.execute(expiry, at: Timestamp(milliseconds: time)).get()
             }
@@ -135,7 +135,7 @@ struct PrefixStepTests {
         }
     }
 
-    @Test func `a time to live begins anew without a revision of the property`() throws {
+    @Test func `a time to live starts again without a revision of the property`() throws {
         let bench = JournaledBench()
         defer { withExtendedLifetime(bench) {} }
         let store = bench.store
@@ -158,7 +158,7 @@ struct PrefixStepTests {
         #expect(store.property("a")?.revision == 3)
     }
 
-    @Test func `what is not there, or not as demanded, is not touched`() {
+    @Test func `a property that is missing, or not as demanded, is not touched`() {
         func refusal(_ steps: Change.Step...) -> Refusal? { store.commit(steps).refusal }
         #expect(refusal(.touch("a", ttl: 9)) == .missing)
         #expect(refusal(.put("b", "1"), .touch("a", ttl: 9)) == .step(1, .then, .missing))

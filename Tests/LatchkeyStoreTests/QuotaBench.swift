@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 extension StoreLimits {
-    /// Large bounds, and these quotas.
+    /// Large limits, and these quotas.
     static func quotas(_ bounds: KeyValuePairs<String, Int>) -> StoreLimits {
         var limits = StoreLimits()
         limits.quotas = bounds.map { Quota(prefix: Array($0.utf8), byteCountMax: $1) }
@@ -23,7 +23,7 @@ extension [QuotaUsage] {
         Dictionary(uniqueKeysWithValues: map { ($0.quota.text, $0.refusalCount) })
     }
 
-    /// What the properties of a list take of each quota, without any table.
+    /// The bytes that the properties of a list take of each quota, without any table.
     func recomputed(from properties: [Property]) -> [String: Int] {
         var counts: [String: Int] = [:]
         for usage in self {

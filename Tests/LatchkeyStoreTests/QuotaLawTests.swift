@@ -6,8 +6,8 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// Random changes of stores with quotas: what is counted is what is there, and no accepted change
-/// makes a quota grow beyond its bound.
+/// Random changes of stores with quotas: the count is that of the store, and no accepted change
+/// makes a quota grow beyond its limit.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct QuotaLawTests {
     @Test(arguments: Depth.kinds, [1, 2])
@@ -19,7 +19,7 @@ struct QuotaLawTests {
     }
 
     @Test(arguments: Depth.kinds)
-    func `no revision exceeds a quota, whoever else writes`(kind: StrategyKind) {
+    func `no revision exceeds a quota, whatever other threads write`(kind: StrategyKind) {
         ChangingTogether(seed: 21).run(kind)
     }
 }
@@ -97,11 +97,11 @@ private struct ChangingOneByOne {
         }
         let refused = bench.base.quotaUsage.reduce(0) { $0 + $1.refusalCount }
         #expect(refused == refusalCount && refusalCount > 0, "seed \(seed)")
-        // Else the timer of what expires soon would go on, as this clock stands still.
+        // Otherwise the timer for the next expiry would go on, as this clock stands still.
         bench.clock.advance(1000)
     }
 
-    /// What the properties take, once those whose time is over are removed.
+    /// The bytes that the properties take, once the expired ones are removed.
     private func counts(_ bench: JournaledBench) -> [String: Int] {
         var counts: [String: Int] = [:]
         _ = eventually {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// Quotas at their bounds, one change after the other.
+/// Quotas at their limits, one change after the other.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct QuotaTests {
     private typealias Store = BlockingStore
@@ -106,7 +106,7 @@ struct QuotaTests {
         bench.put("a1", "1234567")
         #expect(bench.put("a2", "1").refusingPrefix == "a")
         #expect(bench.evictor.count == 0)
-        // What the store evicts is given back to the quota.
+        // The bytes of evicted properties are given back to the quota.
         bench.put("c", "1")
         _ = bench.store.value("b")
         bench.put("d", "1")

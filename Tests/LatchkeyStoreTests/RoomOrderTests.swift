@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// The bounds of a store, as somebody sees them who makes its commits again in order.
+/// The limits of a store, for a reader that makes its commits again in order.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct RoomOrderTests {
     @Test(arguments: Depth.kinds)

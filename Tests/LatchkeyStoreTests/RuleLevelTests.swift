@@ -3,7 +3,7 @@ import LatchkeyStore
 import LatchkeySync
 import Testing
 
-/// By which rules a store decides.
+/// The rules that a store decides by.
 struct RuleLevelTests {
     @Test func `a store decides by the latest rules, unless it is told others`() {
         let store = PropertyStore(

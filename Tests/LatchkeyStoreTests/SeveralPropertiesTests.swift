@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct SeveralPropertiesTests {
     @Test(arguments: Depth.kinds)
-    func `a reader who has seen a commit sees all of it`(kind: StrategyKind) {
+    func `a reader that has seen a commit sees all of it`(kind: StrategyKind) {
         ReadingBoth().run(kind)
     }
 
@@ -53,7 +53,7 @@ private struct ReadingBoth {
         // Where readers enter during a write, the moment that counts is short.
         let rounds = kind.traits.readsDuringWrites ? 1500 : 100
         read(store, names, rounds)
-        // Behind a hook that holds nothing back, readers rely on the tables alone.
+        // With a hook that holds nothing back, readers rely on the tables alone.
         let hook = CommitHook { _, _ in }
         let hooked = BlockingStore(kind, stripeCount: 64, hook: hook)
         hook.begin(after: .max)
@@ -189,7 +189,7 @@ private func committing(_ kind: StrategyKind, stripeCount: Int) {
     #expect(page.properties.map(store.text) == ["5", "\"c\"", "2"])
     #expect(page.properties.map(\.revision) == [3, 3, 3])
     #expect(page.properties.map(\.created) == [3, 3, 1])
-    // What has no effects takes no revision.
+    // A commit without effects takes no revision.
     #expect(Outcome(store.commit([.get("b"), .delete("d")])) == .unchanged(3))
     #expect(store.base.usage.propertyCount == 3)
     #expect(store.base.usage.byteCount == 4 + 4 + 2)

@@ -18,14 +18,14 @@ struct StartRevisionTests {
         #expect(Revision.start(at: Timestamp(milliseconds: -5)) == 0)
     }
 
-    /// The revision of a later life, at so many milliseconds since 1970.
+    /// The revision of a later life, at this many milliseconds since 1970.
     private func life(_ revision: Revision, _ milliseconds: Int64) throws -> Revision {
         let now = Timestamp(milliseconds: milliseconds)
         return try #require(Revision.laterLife(of: revision, at: now))
     }
 
     @Test func `a later life begins as this table says`() throws {
-        // 256 seconds behind a multiple of 4096.
+        // 256 seconds after a multiple of 4096.
         let now = 1_700_000_000_000 as Int64
         let clock: Revision = 1_700_000_000 << 20
         let span: Revision = 1 << 32
@@ -81,7 +81,7 @@ struct StartRevisionTests {
     }
 
     @Test(arguments: Depth.kinds)
-    func `a store, its journal and its hook begin behind a revision`(kind: StrategyKind) {
+    func `a store, its journal and its hook begin after a revision`(kind: StrategyKind) {
         BeginningLater().run(kind)
     }
 }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// Random changes of a small store against a model: what is there, how much room it takes, and
-/// what is removed for it.
+/// Random changes of a small store against a model: its properties, their room, and those that are
+/// removed for room.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct StoreAccountingTests {
     @Test(arguments: Depth.draws)
@@ -181,8 +181,8 @@ private struct StoreModel {
         return true
     }
 
-    /// Removes the others in the order of their use, as the bound of properties asks, and then as
-    /// that of bytes does.
+    /// Removes the others in the order of their use, as the limit of properties requires, and then
+    /// as that of bytes does.
     private mutating func makeRoom(
         _ after: inout [String: Entry],
         _ names: [String],

@@ -46,7 +46,7 @@ private struct SwitchingOften {
     }
 
     private static let (writerCount, switchCount, nameCount) = (3, Depth.count(60, deep: 300), 12)
-    /// There are so many commits at least, and switches until there are.
+    /// There are at least this many commits, and switches until then.
     private static let commitCountMin = 200
 
     let stripeCount: Int

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// What is read of several tables, one after the other: it is of one revision all the same.
+/// Reads of several tables, one after the other: the result is of one revision all the same.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct TableReadingTests {
     private static let names = (0..<24).map { "n\($0)" }
@@ -71,8 +71,8 @@ struct TableReadingTests {
         #expect(Set(page.properties.map(store.text)) == ["2"])
     }
 
-    /// Properties come, are renewed, lose their time, go, and expire, and nothing removes those
-    /// that have expired.
+    /// Properties are created, renewed, removed, lose their time, and expire, and nothing removes
+    /// the expired ones.
     @Test(arguments: Depth.seeds)
     func `a count is that of a walk, at any time`(seed: UInt64) {
         var random = SeededGenerator(seed)
@@ -154,7 +154,7 @@ private final class Planted: Sendable {
         }
     }
 
-    /// Reads, with a commit at each so many steps; 0 is never.
+    /// Reads, with a commit after every this many steps; 0 is never.
     func reading<Result>(
         _ every: Int,
         _ commit: @escaping @Sendable () -> Void,

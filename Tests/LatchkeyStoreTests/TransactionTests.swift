@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// Transactions as clients send them, and what they are answered.
+/// Transactions as clients send them, and their answers.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct TransactionTests {
     @Test func `conditions choose the branch`() {
@@ -142,14 +142,14 @@ struct TransactionTests {
         let outcome = try #require(commit.outcome)
         #expect(outcome.succeeded)
         #expect(outcome.results.map(\.revision) == [0, 2, 0])
-        #expect(outcome.results.map(\.created)[1] == 2, "it came into being anew")
+        #expect(outcome.results.map(\.created)[1] == 2, "it was created again")
         #expect(store.value("a") == "1")
         #expect(store.property("a")?.isMortal == false)
         #expect(commit.effects.map(\.isCreation) == [true])
     }
 
     /// The revision of the store is that of another commit.
-    @Test func `what was in no revision shows none, issue 17`() {
+    @Test func `a value that was in no revision shows none, issue 17`() {
         let desk = TransactionDesk()
         desk.run(#"{"then":[{"put":"a","value":1}]}"#)
         desk.expect(
@@ -177,7 +177,7 @@ struct TransactionTests {
         }
         #expect(effects.map(\.reason) == [.expired, .requested, .requested])
         #expect(effects.map { $0.property == nil } == [true, false, true])
-        #expect(effects[1].isCreation, "what had expired came into being anew")
+        #expect(effects[1].isCreation, "the expired property was created again")
         #expect(commit.outcome?.results.map(\.revision) == [3, 0, 3, 0, 3, 0, 0])
     }
 

@@ -2,7 +2,7 @@ import LatchkeyJSON
 import LatchkeyStore
 import Testing
 
-/// What is not a transaction, and the sentence that says why; times to live as text.
+/// Texts that are no transactions, and the sentence that says why; times to live as text.
 struct TransactionTextTests {
     private static let conditionRule =
         "A condition has a name and one of revision, exists, absent, equals, <, <=, >, >= and !=."
@@ -114,7 +114,7 @@ struct TransactionTextTests {
         (#"{"then":[{"count":"a","delete-prefix":"a"}]}"#, "Item 1 of then: \(stepRule)"),
         (#"{"then":[{"count":"a","claim":"b"}]}"#, "Item 1 of then: count has no member claim."),
     ])
-    func `what is wrong is said, and where`(text: String, message: String) throws {
+    func `the message says what is wrong, and where`(text: String, message: String) throws {
         try withJSON(text) { json in
             #expect(throws: InvalidTransaction(message)) { try Transaction(json) }
         }
@@ -168,7 +168,7 @@ struct TransactionTextTests {
         (0, 0, "0.000"), (1, 0, "0.001"), (999, 0, "0.999"), (1000, 0, "1.000"),
         (61_050, 1000, "60.050"), (5, 6, "0.000"), (315_360_000_000, 0, "315360000.000"),
     ])
-    func `what is left is said with three decimals`(expiry: Int, now: Int, text: String) {
+    func `the rest of a time to live has three decimals`(expiry: Int, now: Int, text: String) {
         let (expiry, now) = (Int64(expiry), Int64(now))
         #expect(
             TimeToLiveText.text(

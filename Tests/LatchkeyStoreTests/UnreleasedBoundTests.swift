@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyStore
 
-/// The bound on what is not released.
+/// The limit on commits that are not released.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct UnreleasedBoundTests {
     @Test(arguments: Depth.kinds)
@@ -33,7 +33,7 @@ struct UnreleasedBoundTests {
         #expect(hook.unreleased == (2, 12 + 3 + 2))
         hook.release(through: 3)
         #expect(hook.unreleased == (0, 0))
-        // Alone, a change can exceed the bound.
+        // A single change can exceed the limit.
         answers.commit("4", Change(.put("c", String(repeating: "1", count: 100))))
         #expect(hook.unreleased == (1, 101))
         hook.release(through: 4)
@@ -55,7 +55,7 @@ struct UnreleasedBoundTests {
         bench.clock.advance(5 + TimeToLive(count))
         while bench.journal.last < 2 * count {
             let latest = received.read { $0 }
-            // Not the places: one that is refused has taken one for a moment.
+            // Not the places: a refused change has taken one for a moment.
             #expect(latest <= hook.released + 50)
             hook.release(through: latest)
             Yield.now()

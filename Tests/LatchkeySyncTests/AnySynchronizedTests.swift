@@ -39,7 +39,7 @@ struct AnySynchronizedTests {
         #expect(said.contains("of the same value, guarded by '\(kind.rawValue)'"))
     }
 
-    @Test func `what is submitted past the blocking functions runs as the strategy promises`() async
+    @Test func `accesses submitted past the blocking functions run as the strategy promises`() async
     {
         let scores = AnySynchronized<Int>(1, kind: .serialQueueAsync)
         let completed = Gate()

@@ -3,7 +3,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
-/// What the laws do not say of the access functions for tasks.
+/// Tests of the access functions for tasks, beside the laws.
 ///
 /// In the same serialized suite, because a body that waits at a gate has one of the few threads on
 /// which queues run.
@@ -30,7 +30,7 @@ extension StrategyLawTests {
         #expect(await TestThread.result { completed.wait(for: 4) })
     }
 
-    @Test func `a read behind a waiting write keeps its place when the write is cancelled`() async {
+    @Test func `a read after a waiting write keeps its place when the write is cancelled`() async {
         let value = Synchronized(0, strategy: ActorStrategy(backlogMax: 1))
         let (inside, leave) = (Gate(), Gate())
         let stay = { @Sendable (_: inout Int) in

@@ -2,7 +2,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
-/// What the laws do not say of the bound of asynchronous strategies.
+/// Tests of the limit of asynchronous strategies, beside the laws.
 @Suite(.timeLimit(.minutes(15)))
 struct BacklogTests {
     @Test func `the standard bound is 4096 writes`() async {

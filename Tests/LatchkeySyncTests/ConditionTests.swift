@@ -5,10 +5,10 @@ import Testing
 
 @testable import LatchkeySync
 
-/// Who is woken, beside the laws.
+/// The waiters that are woken, beside the laws.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct ConditionTests {
-    @Test func `a write wakes one of those who wait for the same, issue 19`() async {
+    @Test func `a write wakes one of the threads that wait for the same, issue 19`() async {
         let items = Guarded<Int>(0)
         let (asked, taken) = (Arrivals(), Arrivals())
         let consumers = (0..<8).map { _ in
@@ -74,7 +74,7 @@ struct ConditionTests {
         #expect(line.choose().map(ObjectIdentifier.init) == [ObjectIdentifier(waiters[4])])
     }
 
-    @Test func `who was woken in vain keeps its place`() {
+    @Test func `a waiter with a spurious wake-up keeps its place`() {
         let line = ConditionLine()
         let waiters = (0..<3).map { _ in ConditionWaiter(.write) { true } }
         waiters.forEach(line.append)
@@ -98,7 +98,7 @@ struct ConditionTests {
         #expect(!line.isToBeAsked)
     }
 
-    @Test func `who gives up names a successor only if it was chosen`() {
+    @Test func `a waiter that gives up names a successor only if it was chosen`() {
         let line = ConditionLine()
         let waiters = (0..<4).map { _ in ConditionWaiter(.write) { true } }
         waiters.forEach(line.append)

@@ -14,7 +14,7 @@ struct ConvenienceTests {
 
     /// Each thread puts its own numbers in: every number comes out exactly once.
     @Test(arguments: blocking)
-    func `what is exchanged comes out exactly once`(kind: StrategyKind) async {
+    func `each exchanged value comes out exactly once`(kind: StrategyKind) async {
         #expect(await TestThread.result { kind.accept(ExchangedOnce()) } == Array(0...800))
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 // Length: these suites share the domain, the cells and the threads that meet.
 
-/// Who fences in a domain.
+/// The side that fences in a domain.
 enum Fencing: CaseIterable {
     case readers, collector
 
@@ -22,7 +22,7 @@ enum Fencing: CaseIterable {
         return domain
     }
 
-    /// What a reader does who has fenced often enough.
+    /// Acts as a reader that has fenced often enough.
     func letReadersPass(_ domain: Epochs) {
         if self == .collector {
             domain.stopFencing()
@@ -30,7 +30,7 @@ enum Fencing: CaseIterable {
     }
 }
 
-/// Who holds old values, and thread indices, by which they are counted.
+/// The readers that hold old values, and thread indices, by which these are counted.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct EpochTests {
     @Test(arguments: Fencing.possible)
@@ -78,7 +78,7 @@ struct EpochTests {
     }
 }
 
-/// Who pays for the order of a reader's accesses.
+/// The threads that pay for the order of a reader's accesses.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct FenceTests {
     @Test func `one barrier for all threads pays for many reads, and for writes in a row`() {
@@ -151,9 +151,9 @@ struct FenceTests {
 
     /// Two values, each with a thread that reads it all the time and one that replaces it.
     ///
-    /// What is freed is not reused here, so that a reader who is too late sees it.
+    /// Freed values are not reused here, so that a reader that is too late sees them.
     @Test(arguments: Fencing.possible)
-    func `what a reader has found is not freed before it leaves`(fencing: Fencing) {
+    func `a value that a reader has found is not freed before it leaves`(fencing: Fencing) {
         let domain = fencing.makeDomain()
         let values = (0..<2).map { _ in
             (cells: (0...Self.roundCount).map { _ in Cell() }, shared: Shared())
@@ -186,7 +186,7 @@ struct FenceTests {
         }
     }
 
-    /// One of the two frees the value, whoever comes last.
+    /// The one that comes last frees the value.
     ///
     ///     reader       writer
     ///     ------       ------
@@ -235,12 +235,12 @@ struct FenceTests {
     }
 }
 
-/// Who frees what, and how much of it at once.
+/// The threads that free values, and how many at once.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct CollectingTests {
-    /// At the bound nothing is left; beyond it a job frees the rest.
+    /// At the limit nothing is left; beyond it a job frees the rest.
     @Test(arguments: [Epochs.freedAtOnceMax, Epochs.freedAtOnceMax + 1, 5000])
-    func `who leaves frees a bounded number of values, and a job the rest`(count: Int) {
+    func `a reader that leaves frees a bounded number of values, and a job the rest`(count: Int) {
         let domain = Epochs()
         let (freedHere, freed) = (Arrivals(), Arrivals())
         let thread = latchkey_system_thread_index()
@@ -336,7 +336,7 @@ private final class Cell: Sendable {
     }
 }
 
-/// What the threads of one test share.
+/// The variables that the threads of one test share.
 private final class Shared: Sendable {
     let current = Atomic<Int>(0)
     let isDone = Atomic<Bool>(false)
@@ -346,7 +346,7 @@ private final class Shared: Sendable {
 /// Memory that is not in the processor's cache.
 ///
 /// A store to it takes long, and the processor goes on meanwhile: it executes later loads, and
-/// later stores wait behind this one. So without a fence other threads see those late.
+/// later stores wait for this one. So without a fence other threads see those late.
 private struct ColdMemory {
     private var bytes = [UInt8](repeating: 1, count: 1 << 24)
     private var next = 0

@@ -16,7 +16,7 @@ struct HandOverTests {
     ///     wakes it, and holds ───▶ finds the lock held, has waited for a millisecond
     ///     unlocks: it is granted
     ///                              holds the lock
-    @Test func `a thread that was woken in vain for a millisecond is handed the lock, issue 46`() {
+    @Test func `a thread with spurious wake-ups for a millisecond is handed the lock, issue 46`() {
         let lock = AdaptiveLock()
         let over = Atomic(false)
         lock.lock()
@@ -55,7 +55,7 @@ struct HandOverTests {
         #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.granted)
     }
 
-    /// The one who starved has given up at its deadline.
+    /// The thread that starved has given up at its deadline.
     @Test func `a lock that no thread waits for any more is free`() {
         let lock = AdaptiveLock()
         lock.memory.first.store(AdaptiveLock.starving, ordering: .relaxed)

@@ -76,7 +76,7 @@ struct KnownBadStrategyTests {
         #expect(violations.contains { $0.contains("tryWrite alone saw [nil, nil]") })
     }
 
-    @Test func `a lock that lets in all who come first is reported`() {
+    @Test func `a lock that lets in all threads at its first use is reported`() {
         let isReported = isCaught {
             StrategyLaws.functionsWorkAlone { RawLockStrategy<LateLock>() }
                 .filter { $0.contains("write alone is wrong where threads meet") }

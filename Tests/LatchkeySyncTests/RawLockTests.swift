@@ -31,7 +31,7 @@ struct RawLockTests {
     }
 
     /// In a process of its own, which `taskset` binds to two processors and then to one.
-    @Test func `what the process may use decides, not what the machine has`() async {
+    @Test func `the processors that the process may use decide, not those of the machine`() async {
         await #expect(processExitsWith: .success) {
             let all = try Self.taskset("-pc", "\(getpid())")
             let list = all.split(separator: ":").last?.filter { !$0.isWhitespace } ?? ""
@@ -64,7 +64,7 @@ struct RawLockTests {
             }
             for thread in threads { precondition(thread.join()) }
             precondition(count.with { $0 } == 4_000)
-            // What counts was true when a thread waited for the first time.
+            // The number of processors at the first wait of a thread counts.
             _ = try Self.taskset("-pc", String(list), "\(getpid())")
             precondition(latchkey_system_processors() == many)
             precondition(AdaptiveLock.polling.nanosecondsMax == 0)
@@ -83,7 +83,7 @@ struct RawLockTests {
         return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
     }
 
-    /// The clock ends it.
+    /// The clock ends the polling.
     @Test func `an adaptive lock polls and asks for a bounded time`() {
         let lock = AdaptiveLock()
         lock.lock()
@@ -104,7 +104,7 @@ struct RawLockTests {
     }
 
     @Test
-    func `who asks for a lock without a sleeper marks it, and the mark goes with the holder`() {
+    func `a thread that asks marks a lock without a sleeper, and the mark goes with the holder`() {
         let lock = AdaptiveLock()
         let polling = AdaptiveLock.Polling(processors: 2)
         lock.lock()
@@ -155,7 +155,7 @@ struct RawLockTests {
         #expect(holder.join())
     }
 
-    /// Whoever sleeps on the lock is woken.
+    /// The thread that sleeps on the lock is woken.
     ///
     ///     holder                   waiter
     ///     ------                   ------
@@ -163,7 +163,7 @@ struct RawLockTests {
     ///                              spins, marks the word, sleeps
     ///     sees the mark, unlocks
     ///                              is woken, holds the lock as contended
-    @Test func `an adaptive lock wakes who sleeps on it`() {
+    @Test func `an adaptive lock wakes the thread that sleeps on it`() {
         let lock = AdaptiveLock()
         lock.lock()
         let held = Collected<UInt32>(0)

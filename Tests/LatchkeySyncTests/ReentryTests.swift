@@ -4,8 +4,8 @@ import Testing
 
 /// One contract for all strategies: what is supported works, the rest stops with a sentence.
 ///
-/// The sentences are a checked build's, which a test build is. What unchecked builds promise is
-/// tried on the strategies themselves.
+/// The sentences are those of a checked build, as a test build is. The promises of unchecked builds
+/// are tested on the strategies themselves.
 @Suite(.timeLimit(.minutes(15)))
 struct ReentryTests {
     static let blocking = StrategyKind.allCases.filter(\.traits.blocksCaller)
@@ -60,7 +60,7 @@ struct ReentryTests {
         #expect(kind.accept(NestedInAnother()))
     }
 
-    /// An asynchronous write takes its place behind the section that submits it.
+    /// An asynchronous write runs after the section that submits it.
     @Test(arguments: StrategyKind.allCases.filter(\.traits.appliesWritesAsynchronously))
     func `submitting a write from inside works where writes are asynchronous`(
         kind: StrategyKind
@@ -77,7 +77,7 @@ struct ReentryTests {
         #expect(said.names("submitRead", inside: "write", at: #fileID, .serialQueueAsync))
     }
 
-    /// Whoever lets go asks the condition, and would wait for the other value.
+    /// A thread that releases the value asks the condition, and would wait for the other value.
     @Test func `a condition that reads another value stops, issue 46`() async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let (value, other) = (Guarded<Int>(0), Guarded<Int>(0))
@@ -134,7 +134,7 @@ struct ReentryTests {
     }
 }
 
-/// What a strategy does without the check of `Synchronized`, as in an unchecked build.
+/// Strategies without the check of `Synchronized`, as in an unchecked build.
 @Suite(.timeLimit(.minutes(15)))
 struct UncheckedReentryTests {
     @Test(

@@ -41,7 +41,7 @@ struct SnapshotTests {
 
     /// Readers of one value hold what is replaced elsewhere: they leave one after the other, and
     /// each frees what waited for it, without a further write.
-    @Test func `what readers of another value held is freed when the last leaves, issue 7`() {
+    @Test func `values held by readers of another value are freed when the last leaves, issue 7`() {
         let freed = Arrivals()
         let domain = Epochs()
         let read = Synchronized(0, strategy: SnapshotStrategy(epochs: domain))

@@ -18,7 +18,7 @@ struct StrategyLawTests {
         #expect(await TestThread.result { kind.accept(Violations(law: law)) } == [])
     }
 
-    /// Where no observer hears of waiting, a meter finds out by sampling.
+    /// If an observer is not told of waits, a meter finds them by sampling.
     @Test(arguments: StrategyKind.allCases.filter(\.traits.tellsOfWaiting), AccessMode.allCases)
     func `the observer hears of waiting`(kind: StrategyKind, mode: AccessMode) async {
         if mode == .write || !kind.traits.readsDuringWrites {
@@ -83,7 +83,7 @@ enum Law: String, CaseIterable, CustomTestStringConvertible {
     var testDescription: String { rawValue }
 }
 
-/// What a strategy does against a law.
+/// The violations of a law by a strategy.
 private struct Violations: StrategyVisitor {
     let law: Law
 

@@ -82,7 +82,7 @@ struct StripedTests {
     }
 }
 
-/// Adds up what as many stripes as there can be hold, and writes to one before and after.
+/// Adds up the values of the greatest number of stripes, and writes to one before and after.
 private struct SumOfAll: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Int { 0 }
 

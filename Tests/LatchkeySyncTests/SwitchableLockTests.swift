@@ -74,9 +74,9 @@ extension KnownBadStrategyTests {
     }
 }
 
-/// Two locks, of which who waits for one does not see that the other one serves.
+/// Two locks: a thread that waits for one does not see that the other one serves.
 ///
-/// It lets go of both, so that no thread waits for one that was forgotten.
+/// It releases both, so that no thread waits for a forgotten lock.
 private final class ForgetfulLock: RawLock {
     static var rawLockPromise: Promise<ForgetfulLock> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }

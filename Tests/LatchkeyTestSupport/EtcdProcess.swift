@@ -10,7 +10,7 @@ public final class EtcdProcesses: @unchecked Sendable {
         let reason: String
     }
 
-    /// What members show their clients, and whom they let in: files in PEM.
+    /// The certificate that members show, and the authority of their clients: files in PEM.
     public struct Encryption: Sendable {
         let certificate: String
         let key: String
@@ -142,7 +142,7 @@ public final class EtcdProcesses: @unchecked Sendable {
         for index in members.indices { try awaitHealth(index) }
     }
 
-    /// What the gateway answers; numbers are texts.
+    /// An answer of the gateway; numbers are texts.
     private struct Answer: Decodable {
         struct Header: Decodable {
             let member: String

@@ -53,7 +53,7 @@ public final class EventStreamClient {
         return found
     }
 
-    /// Reads at most so many bytes of the body, and returns the events that they complete.
+    /// Reads at most this many bytes of the body, and returns the events that they complete.
     ///
     /// - Returns: nil at the end of the stream.
     @discardableResult

@@ -159,7 +159,7 @@ public final class HTTPClient {
     func readPiece(countMax: Int) throws -> [UInt8]? {
         while chunkRest == 0 {
             guard let line = try? readLine() else { return nil }
-            // The line end behind a chunk reads as an empty line.
+            // The line end after a chunk reads as an empty line.
             guard !line.isEmpty else { continue }
             chunkRest = Int(String(decoding: line, as: UTF8.self), radix: 16) ?? 0
             guard chunkRest > 0 else { return nil }
@@ -247,7 +247,7 @@ public struct HTTPAnswer: Sendable {
     }
 }
 
-/// What went wrong on the connection.
+/// An error on the connection.
 public struct HTTPClientError: Error, CustomStringConvertible {
     /// The error as a sentence.
     public let description: String

@@ -112,7 +112,7 @@ private final class UnfairLine: @unchecked Sendable {
     }
 }
 
-/// Lets in who came last.
+/// Lets in the thread that came last.
 public final class LastComeLock: RawLock {
     /// The promise.
     public static var rawLockPromise: Promise<LastComeLock> { unsafe .unchecked() }
@@ -193,7 +193,7 @@ public final class LateLock: RawLock {
     public func unlock() { free.signal() }
 }
 
-/// Lets in who asks at the right moment: a thread that has just left overtakes those who wait.
+/// Lets in the thread that asks at the right moment: one that has just left overtakes waiters.
 public final class BargingLock: RawLock {
     /// The promise.
     public static var rawLockPromise: Promise<BargingLock> { unsafe .unchecked() }
@@ -279,7 +279,7 @@ public final class HastyLock: TimedLock {
 /// Waits neither for a change nor until a deadline.
 public typealias CarelessConditionStrategy = RawLockStrategy<CarelessLock>
 
-/// Lets in whoever waits for a condition, whatever it says.
+/// Lets in each thread that waits for a condition, whatever the condition says.
 public final class CarelessLock: ConditionLock {
     /// The promise.
     public static var rawLockPromise: Promise<CarelessLock> { unsafe .unchecked() }

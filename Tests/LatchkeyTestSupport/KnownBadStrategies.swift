@@ -12,10 +12,10 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
     /// The promise.
     public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
-    /// How the strategy is called in messages.
+    /// The strategy's name in messages.
     public static let name = "barrier-on-global-queue"
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     public static let traits = StrategyTraits(allowsConcurrentReaders: true)
 
     private let queue = DispatchQueue.global()
@@ -61,10 +61,10 @@ public final class TornSpinLock: RawLock {
     /// The promise.
     public static var rawLockPromise: Promise<TornSpinLock> { unsafe .unchecked() }
 
-    /// How the strategy is called in messages.
+    /// The strategy's name in messages.
     public static let name = "torn-spin"
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     public static let traits = StrategyTraits(spins: true)
 
     private let isHeld = Atomic<Bool>(false)

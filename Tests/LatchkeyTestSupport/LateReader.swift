@@ -9,7 +9,7 @@ public typealias LateReader<Base: Strategy> = ObservedStrategy<Base, LateObserve
 ///
 /// **Design.** Writers count themselves; readers only look at the counts, in relaxed order.
 public final class LateObserver: EntryObserver {
-    /// What a reader waits for.
+    /// The event that a reader waits for.
     public enum Patience: Sendable {
         /// A moment in which no writer is inside.
         case untilWritersLeave
@@ -17,7 +17,7 @@ public final class LateObserver: EntryObserver {
         case onceWritersFollow
     }
 
-    /// What is remembered of one access.
+    /// The note about one access.
     public struct Entry: BitwiseCopyable, Sendable {
         let writes: Bool
     }

@@ -14,10 +14,10 @@ public final class LoopbackConnection {
     /// Each call waits for as long as `Patience` says.
     ///
     /// - Parameters:
-    ///   - port: Of the server.
+    ///   - port: The port of the server.
     ///   - number: The last part of the client's own address, 127.0.0.N.
     ///   - isEncrypted: Whether the connection speaks TLS; nil if the port decides.
-    ///   - offer: What it offers then.
+    ///   - offer: The offer of an encrypted connection.
     /// - Throws: If it is refused.
     public init(
         port: UInt16,
@@ -131,7 +131,7 @@ public enum EncryptedPorts {
     private static let lock = NSLock()
     nonisolated(unsafe) private static var ports: Set<UInt16> = []
 
-    /// Has all connections to a port encrypted, or plain: each server says it at its start, since
+    /// Makes all connections to a port encrypted, or plain: each server says it at its start, since
     /// an earlier one may have had the port.
     public static func set(_ port: UInt16, isEncrypted: Bool) {
         lock.withLock {

@@ -1,9 +1,9 @@
-/// What a system does with one operation after the other.
+/// A model of a system that executes one operation after the other.
 public protocol SequentialModel: Hashable, Sendable {
     /// An operation, with the answer that its client got.
     associatedtype Operation: Sendable & CustomStringConvertible
 
-    /// The state behind the operation; nil if the operation cannot have had its answer here.
+    /// The state after the operation; nil if the operation cannot have had its answer here.
     func after(_ operation: Operation) -> Self?
 }
 
@@ -33,13 +33,13 @@ public struct Observed<Operation: Sendable & CustomStringConvertible>: Sendable 
 /// the state as it is are taken at once. Where there is a choice, the operation that responded
 /// first is tried first.
 public enum ModelCheck {
-    /// What was found.
+    /// The result of a check.
     public enum Outcome: Equatable {
         /// There is such an order.
         case linearizable
         /// There is none, and how far the longest one came.
         case violated(String)
-        /// The bound on the search was reached.
+        /// The limit of the search was reached.
         case undecided
     }
 
@@ -55,13 +55,13 @@ public enum ModelCheck {
 }
 
 private struct ModelSearch<Model: SequentialModel> {
-    /// How many operations of each client were taken, and the state behind them.
+    /// How many operations of each client were taken, and the state after them.
     fileprivate struct Configuration: Hashable {
         var positions: [Int]
         var state: Model
     }
 
-    /// What each client did, in its order.
+    /// The operations of each client, in order.
     private let clients: [[Observed<Model.Operation>]]
     private var current: Configuration
     /// Configurations that are still to be tried, the next one last.

@@ -1,6 +1,6 @@
 public import LatchkeyStrategies
 
-/// Has one thread wait for a value, while another one is inside.
+/// Makes one thread wait for a value, while another one is inside.
 ///
 /// `isWaiting` says whether the meter has seen the waiter. False if it never does, or if a thread
 /// hangs.

@@ -24,7 +24,7 @@ extension DispatchSemaphore {
     }
 }
 
-/// What an asynchronous call brings; nil if it brings nothing for as long as `Patience` says.
+/// The answer of an asynchronous call; nil if none comes for as long as `Patience` says.
 public func awaited<Answer: Sendable>(
     _ call: (@escaping @Sendable (Answer) -> Void) throws -> Void
 ) rethrows -> Answer? {
@@ -37,9 +37,9 @@ public func awaited<Answer: Sendable>(
     return isDone.isSignalled() ? answer.with { $0 } : nil
 }
 
-/// What was awaited did not come.
+/// The awaited event did not come.
 public struct NeverCame: Error, CustomStringConvertible {
-    /// What it was.
+    /// The name of the event.
     public let description: String
 
     /// An error with this description.

@@ -13,7 +13,7 @@ public func sendSignal(_ signal: Int32, to process: Int32) {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         return threads.allSatisfy { thread in
             let state = try? String(contentsOfFile: "\(folder)/\(thread)/stat", encoding: .utf8)
-            // The state is behind the name, which is in parentheses (proc(5)).
+            // The state comes after the name, which is in parentheses (proc(5)).
             return state?.split(separator: ")").last?.hasPrefix(" T") ?? true
         }
     }

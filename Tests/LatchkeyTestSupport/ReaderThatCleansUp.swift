@@ -18,7 +18,7 @@ public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
     /// The strategy's name in messages.
     public static let name = "reader-that-cleans-up"
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     public static let traits = StrategyTraits(
         isReentrant: true,
         allowsConcurrentReaders: true,

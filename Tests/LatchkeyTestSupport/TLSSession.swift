@@ -1,7 +1,7 @@
 import CGnuTLS
 import Foundation
 
-/// What a client of TLS offers to a server.
+/// The offer of a TLS client to a server.
 public struct TLSOffer: Sendable {
     let version: String?
     let serverName: String?
@@ -13,8 +13,8 @@ public struct TLSOffer: Sendable {
     /// - Parameters:
     ///   - version: The only one that is offered, such as 1.3; nil for all.
     ///   - serverName: How the client calls the server; nil for nothing.
-    ///   - certificate: What the client shows if it is asked for one.
-    ///   - ticket: What a former session is resumed with; empty for none.
+    ///   - certificate: The certificate that the client shows if it is asked for one.
+    ///   - ticket: The ticket of a former session; empty for none.
     public init(
         version: String? = nil,
         serverName: String? = nil,
@@ -99,7 +99,7 @@ public final class TLSSession {
         unsafe gnutls_protocol_get_version(session) == GNUTLS_TLS1_3 ? "1.3" : "1.2"
     }
 
-    /// What the session can be resumed with: with TLS 1.3 only behind an answer.
+    /// The ticket to resume the session with; with TLS 1.3 it comes only after an answer.
     public var ticket: [UInt8] {
         var data = unsafe gnutls_datum_t()
         guard unsafe gnutls_session_get_data2(session, &data) >= 0 else { return [] }
@@ -136,7 +136,7 @@ public final class TLSSession {
             count = unsafe gnutls_record_recv(session, buffer.baseAddress, buffer.count)
             // Without an error of the socket, a message of the handshake has come: a ticket.
         } while count == Int(GNUTLS_E_INTERRUPTED) || count == Int(GNUTLS_E_AGAIN) && errno == 0
-        // A server that is killed says no goodbye; to a client that counts lengths that is an end.
+        // A killed server sends no goodbye; for a client that counts lengths that is an end.
         return count == Int(GNUTLS_E_PREMATURE_TERMINATION) ? 0 : said(count)
     }
 

@@ -16,7 +16,7 @@ public struct TestCertificate: Sendable {
     ///   - name: The common name of its subject.
     ///   - isAuthority: Whether it can sign others.
     ///   - isForClients: Whether a client may show it; else a server.
-    ///   - issuer: Who signs it; nil for itself.
+    ///   - issuer: The certificate that signs it; nil for itself.
     ///   - seconds: When it ends, from now on.
     public init(
         _ name: String = "localhost",
@@ -111,7 +111,7 @@ public struct TestCertificate: Sendable {
         unsafe gnutls_x509_privkey_deinit(secret)
     }
 
-    /// Has a client show it.
+    /// Lets a client show it.
     func add(to credentials: gnutls_certificate_credentials_t) {
         var chain = Array(certificate.utf8)
         var secret = Array(key.utf8)

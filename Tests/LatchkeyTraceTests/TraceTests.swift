@@ -2,7 +2,7 @@ import Testing
 
 @testable import LatchkeyTrace
 
-/// The format of traces, and what is wrong with a file.
+/// The format of traces, and errors in files.
 struct TraceTests {
     private static let header = TraceHeader(sampleInterval: 16, startedMilliseconds: 1_700_000)
     private static let records = [
@@ -28,7 +28,7 @@ struct TraceTests {
         }
     }
 
-    @Test func `what is written is read`() throws {
+    @Test func `a written trace is read`() throws {
         let trace = try Trace(Self.bytes())
         #expect(trace.header == Self.header)
         #expect(trace.records == Self.records)

@@ -55,7 +55,7 @@ struct RatioTests {
         }
     }
 
-    @Test func `what disturbs a round disturbs both, and cancels in the ratios within it`() {
+    @Test func `a disturbance of a round hits both, and cancels in the ratios within it`() {
         let rates = [6e6, 3e6, 5.9e6, 3.1e6, 6.1e6]
         let ratio = Ratio(.repeats(rates.map { 1.3 * $0 }), .repeats(rates))
         #expect(ratio.low > 1.299 && ratio.high < 1.301)

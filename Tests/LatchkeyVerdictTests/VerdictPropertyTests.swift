@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyVerdict
 
-/// What holds for every table, tried on random ones.
+/// Properties of every table, tested on random ones.
 @Suite(.timeLimit(.minutes(15)))
 struct VerdictPropertyTests {
     private static let names = ["lock", "semaphore", "adaptive", "spin", "snapshot", "queue"]
@@ -184,7 +184,7 @@ struct VerdictPropertyTests {
         }
     }
 
-    @Test func `each clause of line two names who is surely better there`() throws {
+    @Test func `each clause of line two names a strategy that is surely better there`() throws {
         var count = 0
         try Self.verdicts { verdict, text, name, _ in
             for clause in text.flip.matches(of: /`([^`]+)`[^:;]* on (?:(\d+) to )?(\d+) threads?:/)

@@ -50,7 +50,7 @@ struct VerdictTests {
         ([1.3, 1.3, 1.3, 1.301, 1.3], false), ([1.2, 1.4, 1, 1.3, 1.3], true),
         ([1, 1.2, 0.9, 1.1, 1.05], false), ([0.9, 0.9, 0.9, 0.901, 0.9], false),
     ])
-    func `what looks better by 10 % and is not surely so is undecided`(
+    func `a strategy that looks better by 10 % and is not surely so is undecided`(
         rates: [Double],
         isUndecided: Bool
     ) {
@@ -60,7 +60,7 @@ struct VerdictTests {
         #expect(verdict.undecided == (isUndecided ? ["adaptive"] : []))
     }
 
-    @Test func `what no narrower interval can name is not undecided`() {
+    @Test func `a case that no narrower interval can decide is not undecided`() {
         let copies = Preference(copiesOnWrite: true)
         let verdict = VerdictTable.plain(
             ["lock": [4: .steady(1)], "snapshot": [4: .repeats([1.2, 1.4, 1, 1.3, 1.3])]],
@@ -187,7 +187,7 @@ struct VerdictTests {
     }
 
     @Test(arguments: [(0.5, "lock"), (0.89, "lock"), (0.9, "snapshot"), (0.99, "snapshot")])
-    func `what copies is named where reads dominate, and writers are told of`(
+    func `a strategy that copies is named where reads dominate, with a note on writers`(
         readRatio: Double,
         named: String
     ) {

@@ -1,13 +1,13 @@
 import LatchkeyTestSupport
 import Testing
 
-/// Tokens: who may do what, in both forms of the service.
+/// The rights of tokens, in both forms of the service.
 ///
-/// Tests/contract/access.py tries each route with each right; here are prefixes, and what is not
-/// known before the request runs.
+/// Tests/contract/access.py tries each route with each right; here are prefixes, and rights that
+/// are known only when the request runs.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct AccessTests {
-    @Test func `a request needs a token that counts`() async throws {
+    @Test func `a request needs a valid token`() async throws {
         let tokens = try Tokens(["ci": ["read,write"]])
         let token = tokens["ci"]
         try await Deployment.inProcess.serve(tokens.flags) { site in
@@ -73,7 +73,7 @@ struct AccessTests {
             ("see", "GET", "/v1/export?prefix=app/", nil, 403),
             ("out", "GET", "/v1/export?prefix=app/", nil, 200),
         ]
-        // Each transaction, and who may commit it.
+        // Each transaction, and the tokens that may commit it.
         let transactions = [
             (#"{"then":[\#(put)]}"#, ["app", "set", "all", "writer"]),
             (#"{"then":[\#(get)]}"#, ["app", "see", "all", "reader"]),
@@ -140,7 +140,7 @@ struct AccessTests {
             ] {
                 #expect(try one.submit(#"{"steps":[\#(step)]}"#).status == 403, "\(step)")
             }
-            // What is imported is known when the step is made.
+            // The imported names are known only when the step is made.
             let lines = #"{"steps":[{"import":"{\"name\":\"app/x\",\"value\":1}\n"}],"id":"late"}"#
             #expect(try two.submit(lines).status == 202)
             #expect(try two.events(of: "late").states.last == "failed")
@@ -149,7 +149,7 @@ struct AccessTests {
         }
     }
 
-    /// Before, what was charged to a token was given back to its address.
+    /// Before, bytes that were charged to a token were given back to its address.
     @Test func `answers are charged to a token, and given back to it`() async throws {
         let tokens = try Tokens(["one": ["read,write", "export"], "two": ["read"]])
         let flags = ["--answer-bytes", "1MiB", "--open", "metrics"]
@@ -220,7 +220,7 @@ struct AccessTests {
                 wrong.replaceSubrange(index...index, with: [value[index] == "1" ? "2" : "1"])
                 #expect(try list(wrong) == 401, "\(wrong)")
             }
-            // A cookie gives no other one: else a stolen one would last without limit.
+            // A cookie gives no other cookie: otherwise a stolen one would last without limit.
             let renewed = try site.ask("POST", "/v1/session", headers: ["Cookie: \(cookie)"])
             #expect(renewed.status == 401 && renewed.headers["set-cookie"] == nil)
             let closed = try site.ask("DELETE", "/v1/session")

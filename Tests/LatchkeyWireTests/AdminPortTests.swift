@@ -44,8 +44,8 @@ struct AdminPortTests {
         }
     }
 
-    /// Who waits for readiness sends its first request at once.
-    @Test func `who is told that the service is ready is served`() async throws {
+    /// A client that waits for readiness sends its first request at once.
+    @Test func `a client that is told that the service is ready is served`() async throws {
         let folder = try TemporaryFolder()
         try await offPool {
             for _ in 0..<5 {

@@ -73,7 +73,7 @@ struct BodilessTests {
                 #expect(head.status == get.status && head.body.isEmpty, "\(target)")
                 #expect(Self.length(head) == "\(get.body.count)", "\(target)")
             }
-            // What the server refuses by itself, and before a route.
+            // Requests that the server refuses by itself, before a route.
             for lines in ["Host: a\r\nHost: b", "Host: other.example"] {
                 let answers = try ["GET", "HEAD"].map { method in
                     let client = try site.sending("\(method) /version HTTP/1.1\r\n\(lines)\r\n\r\n")

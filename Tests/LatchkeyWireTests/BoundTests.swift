@@ -2,7 +2,7 @@ import LatchkeyClient
 import LatchkeyTestSupport
 import Testing
 
-/// What is beyond a bound is refused, and the service stays up.
+/// Requests beyond a limit are refused, and the service stays up.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct BoundTests {
     @Test func `a value that the disk does not keep is refused, however it comes to be`()
@@ -25,8 +25,9 @@ struct BoundTests {
         }
     }
 
-    /// At the bounds themselves the tests of LatchkeyHTTP look.
-    @Test func `what the HTTP server refuses has a problem, and the service stays up`() async throws
+    /// The tests of LatchkeyHTTP check the limits themselves.
+    @Test func `a request that the HTTP server refuses has a problem, and the service stays up`()
+        async throws
     {
         let flags = ["--max-body-bytes", "1000", "--max-header-bytes", "2000"]
         try await Deployment.inProcess.serve(flags) { site in
@@ -67,7 +68,7 @@ struct BoundTests {
                     #expect(try client.isClosed())
                 }
                 #expect(try site.ask("HEAD", "/healthz").status == 200)
-                // Those that are refused, as this one, are beyond the bound, not within it.
+                // Refused ones, as this one, are beyond the limit, not within it.
                 let used = #"latchkey_bound_used{bound="max-connections",effect="refuses"} 3"#
                 #expect(try site.ask("GET", "/metrics").text.contains("\n\(used)\n"))
                 for target in ["/", "/v1/properties", "/v1/watch", "/v1/contention"] {

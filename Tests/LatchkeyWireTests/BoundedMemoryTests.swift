@@ -4,7 +4,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
-/// The bounds of the store over HTTP, and the metrics that tell how full it is.
+/// The limits of the store over HTTP, and the metrics that tell how full it is.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct BoundedMemoryTests {
     @Test(arguments: Deployment.strategies)
@@ -27,7 +27,8 @@ struct BoundedMemoryTests {
                     default: try client.request("PUT", path, body: value)
                     }
                 #expect(answer.status < 500, "seed \(seed), step \(step)")
-                // Not behind each: what is counted wrong stays wrong, and this takes the time.
+                // Not after each step: a wrong count stays wrong, and the check takes most of the
+                // time.
                 guard step % 4 == 3 else {
                     continue
                 }
@@ -58,7 +59,7 @@ struct BoundedMemoryTests {
             #expect(try status("PUT", "/v1/properties/a", "1234567890") == "201")
             #expect(try status("PUT", "/v1/properties/b", "1234567890") == "201")
             let before = try client.request("GET", "/v1/properties").text
-            // At the bound of bytes, and one above it.
+            // At the limit of bytes, and one above it.
             #expect(try status("PUT", "/v1/properties/c", "12345678") == "store-full")
             let steps = #"{"then":[{"delete":"a"},{"put":"c","value":1},{"increment":"d"},"#
             let many = steps + #"{"put":"e","value":1},{"put":"f","value":1}]}"#

@@ -1,7 +1,7 @@
 import LatchkeyTestSupport
 import Testing
 
-/// What caches may keep of the answers, and how they ask again.
+/// The answers that caches may keep, and how they ask again.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct CachingTests {
     /// The methods and paths of `openapi.yaml`, with names of their own for what is in braces.
@@ -49,7 +49,7 @@ struct CachingTests {
         }
     }
 
-    @Test func `what was read is asked for again, and what was missing anew`() async throws {
+    @Test func `a cached value is asked for again, and a missing one is not kept`() async throws {
         try await Deployment.inProcess.serve { site in
             func caching(_ method: String, _ fields: String...) throws -> (Int, String?) {
                 let answer = try site.ask(method, "/v1/properties/a", headers: fields)
@@ -69,7 +69,7 @@ struct CachingTests {
         }
     }
 
-    @Test func `what does not change has a tag, and is sent once`() async throws {
+    @Test func `an answer that does not change has a tag, and is sent once`() async throws {
         try await Deployment.inProcess.serve { site in
             var tags: Set<String> = []
             let paths = [

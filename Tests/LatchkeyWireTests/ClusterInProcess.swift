@@ -66,7 +66,7 @@ final class ClusterInProcess: Sendable {
             headers = ["Authorization: Bearer \(token.secret)"]
         }
         try eventually("all replicas have the same state") {
-            // From an address that the test does not use, because those have bounds.
+            // From an address that the test does not use, because addresses have limits.
             let answers = try services.map {
                 try Site(port: $0.port)
                     .ask("GET", "/v1/export?replica=true", headers: headers, from: 99)

@@ -55,7 +55,7 @@ struct CrossSiteTests {
         }
     }
 
-    @Test func `a page of the service, and who is no browser, can write`() async throws {
+    @Test func `a page of the service, and a client that is no browser, can write`() async throws {
         try await Deployment.inProcess.serve { site in
             for (method, path, body) in Self.writes.dropLast(2) {
                 let type = method == "PATCH" ? "Content-Type: application/merge-patch+json" : "X: y"
@@ -72,7 +72,7 @@ struct CrossSiteTests {
         }
     }
 
-    /// What a browser says of its request, and whether it is served.
+    /// The header lines of a browser, and whether its request is served.
     private static let reads: [([String], Bool)] = [
         ([], true),
         (["Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"], true),
@@ -220,7 +220,7 @@ struct CrossSiteTests {
         }
     }
 
-    /// Else the page sees a failure of the network, and does not learn that it is to wait.
+    /// Otherwise the page sees a failure of the network, and does not learn that it must wait.
     @Test func `a page of an allowed origin can read why its request was refused`() async throws {
         let origin = "https://app.example"
         let bounds = [
@@ -248,7 +248,7 @@ struct CrossSiteTests {
             for (number, sender) in [(UInt8(10), origin), (UInt8(20), "https://evil.example")] {
                 let page = ["Origin: \(sender)", "Sec-Fetch-Site: cross-site"]
                 for (index, (status, method, target, fields)) in requests.enumerated() {
-                    // Whom the head refuses already.
+                    // Senders that the head refuses already.
                     guard ![408, 413].contains(status) || sender == origin else { continue }
                     let own = number + 1 + UInt8(index)
                     let headers = page + fields

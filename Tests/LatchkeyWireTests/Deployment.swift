@@ -9,7 +9,7 @@ import Testing
 
 /// How a service runs in this process: a test of what clients see runs in all of these ways.
 ///
-/// What a client sees depends on how a strategy answers, not on its name: in place, later on
+/// The view of a client depends on how a strategy answers, not on its name: in place, later on
 /// another thread, in a task, or with reads beside writes. The laws show that all strategies keep
 /// the same promises; in the deep form of the tests, histories of a service with each of them do.
 enum Deployment: String, CustomTestStringConvertible, Sendable {
@@ -28,7 +28,7 @@ enum Deployment: String, CustomTestStringConvertible, Sendable {
         inProcess, serialQueueAsync, actor, snapshot, data, oneReplica, threeReplicas,
     ]
 
-    /// Those in which reads and changes are made as the strategy says, and not as a log says.
+    /// The deployments in which the strategy orders reads and changes, and not a log.
     static let strategies = [inProcess, serialQueueAsync, actor, snapshot]
 
     var testDescription: String { rawValue }
@@ -57,7 +57,8 @@ enum Deployment: String, CustomTestStringConvertible, Sendable {
         try await serveOnCluster(of: count, common(flags) + flags, limits, body)
     }
 
-    /// As `serve` without a cluster, for a body that has the service end, or read its files again.
+    /// As `serve` without a cluster, for a body that ends the service, or makes it read its files
+    /// again.
     func run(
         _ flags: [String] = [],
         limits: String? = nil,
@@ -82,7 +83,7 @@ enum Deployment: String, CustomTestStringConvertible, Sendable {
         withExtendedLifetime(folder) {}
     }
 
-    /// What a test can say otherwise: tests name revisions, and a drain has its time.
+    /// Flags that a test can override: tests name revisions, and a drain has its time.
     private func common(_ flags: [String]) -> [String] {
         let pairs = [
             ("--start-revision", "0"), ("--drain-seconds", "5"), ("--strategy", strategy),
@@ -152,7 +153,7 @@ final class Running: Sendable {
         return drained.read { $0 }
     }
 
-    /// Has the service read the files of its tokens again.
+    /// Makes the service read the files of its tokens again.
     func reload() {
         service.reload(onlyIfChanged: false, Log(format: .text, level: .error))
     }

@@ -8,7 +8,7 @@ extension HTTPAnswer {
     }
 }
 
-/// Reads that wait, of a service that is no replica.
+/// Reads that wait, at a service that is no replica.
 @Suite(.timeLimit(.minutes(15)))
 struct FreshReadTests {
     private static let readers = [

@@ -1,13 +1,13 @@
 import LatchkeyTestSupport
 import Testing
 
-/// What a client has given up gives its place back at once.
+/// A request that its client has given up frees its place at once.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct GivenUpTests {
     private static let poll =
         "GET /v1/properties/n?after=0&wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-    /// Sends requests, one on each connection, and closes the connections once so many wait.
+    /// Sends requests, one on each connection, and closes the connections once this many wait.
     private func giveUp(_ count: Int, _ request: String, until waiting: Int, at site: Site) throws {
         let clients = try (0..<count).map { _ in
             let client = try site.client()

@@ -98,7 +98,8 @@ struct HistoryTests {
         }
     }
 
-    /// Who leaves behind a proxy is not seen to leave: the poll ends, and its client asks again.
+    /// The service does not see a client behind a proxy leave: so the poll ends early, and a client
+    /// asks again.
     @Test func `a read that waits behind a proxy is short, and a pop is not`() async throws {
         let flags = ["--trusted-proxy", "127.0.0.2"]
         try await Deployment.inProcess.serve(flags, limits: "read-behind-proxy-seconds=1") { site in

@@ -80,7 +80,7 @@ struct HostTests {
         (["--host=0.0.0.0", "--insecure", "--allowed-host", "db"], [421, 200, 421, 200, 200]),
         (["--host", "localhost"], [421, 421, 421, 200, 421]),
     ])
-    func `who names hosts is reached by them`(
+    func `a service is reached by the hosts that it names`(
         expected: (flags: [String], statuses: [Int])
     ) async throws {
         try await Deployment.inProcess.serve(expected.flags) { site in

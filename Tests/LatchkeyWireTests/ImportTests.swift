@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct ImportTests {
     @Test(arguments: Deployment.allCases)
-    func `what was imported is exported, and can be imported again`(
+    func `imported properties are exported, and can be imported again`(
         deployment: Deployment
     ) async throws {
         try await deployment.serve { site in

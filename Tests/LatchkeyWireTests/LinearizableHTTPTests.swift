@@ -172,7 +172,7 @@ struct LinearizableHTTPTests {
         }
     }
 
-    @Test func `what is possible is told from what is not`() {
+    @Test func `possible histories are distinguished from impossible ones`() {
         let put = Self.operation(.put("a", 1, ifRevision: nil), 201, revision: 1)
         let both = Self.operation(
             .transaction("c", revision: 0, then: [.put("a", 5), .put("b", 5)], otherwise: []),
@@ -225,8 +225,8 @@ struct LinearizableHTTPTests {
         )
     }
 
-    /// What several clients at once send, each so many requests to one of the sites, and what they
-    /// are answered.
+    /// Records the requests and answers of several clients at once, each with this many requests to
+    /// one of the sites.
     ///
     /// Each calls `before` with the number of its next request.
     private static func record(

@@ -1,7 +1,7 @@
 import LatchkeyTestSupport
 import Testing
 
-/// Bounds and bad input of operations: each gets a clear error, and nothing is accepted.
+/// Limits and bad input of operations: each gets a clear error, and nothing is accepted.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct OperationBoundTests {
     private static func steps(_ count: Int) -> String {

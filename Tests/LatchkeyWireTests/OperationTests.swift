@@ -71,7 +71,7 @@ struct OperationTests {
             let another = try submit(#"{"steps":[{"increment":"n","by":2}]}"#)
             #expect(another.problem == "idempotency-key-reused")
             #expect(try site.ask("GET", "/v1/properties/n").text == "1")
-            // What is refused is not kept, and its key is free.
+            // A refused request is not kept, and its key is free.
             let list = #"{"operations":[\#(add),\#(add)]}"#
             for (body, status) in [("{}", 400), (list, 202), (list, 202)] {
                 let key = ["Idempotency-Key: l"]

@@ -52,7 +52,8 @@ struct OverviewTests {
         }
     }
 
-    @Test func `it names what is asked for most, to those who may see that`() async throws {
+    @Test func `it names the most requested properties, to clients that may see them`() async throws
+    {
         let tokens = try Tokens([
             "boss": ["read", "admin"], "app": ["read,write:app/"], "other": ["read:other/"],
         ])
@@ -91,7 +92,7 @@ struct OverviewTests {
         }
     }
 
-    @Test func `those who may see it see who watches`() async throws {
+    @Test func `clients with the right see the list of watches`() async throws {
         let tokens = try Tokens(["boss": ["admin"], "app": ["read:app/", "read:x"]])
         try await Deployment.inProcess.serve(tokens.flags) { site in
             let (app, boss) = (site.with(tokens, "app"), site.with(tokens, "boss"))

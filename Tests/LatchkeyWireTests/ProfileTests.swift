@@ -41,7 +41,7 @@ struct ProfileTests {
         }
     }
 
-    @Test func `contention is text for those who want it`() async throws {
+    @Test func `contention is text for clients that want it`() async throws {
         try await Deployment.inProcess.serve(["--strategy", "spin", "--profile"]) { site in
             let text = try site.ask("GET", "/v1/contention", headers: ["Accept: text/plain"])
             #expect(text.headers["content-type"] == "text/plain; charset=utf-8")
@@ -54,7 +54,8 @@ struct ProfileTests {
         }
     }
 
-    @Test func `a profile is not given to who has lost the right meanwhile`() async throws {
+    @Test func `a profile is not given to a client that has lost the right meanwhile`() async throws
+    {
         let tokens = try Tokens(["one": ["admin"]])
         try await Deployment.inProcess.run(["--profile"] + tokens.flags) { site, service in
             let one = site.with(tokens, "one")

@@ -1,6 +1,6 @@
 import LatchkeyTestSupport
 
-/// What the service does with requests that come one after the other, revisions included.
+/// A model of the service for requests that come one after the other, revisions included.
 ///
 /// All values are integers.
 struct PropertyModel: SequentialModel {
@@ -29,7 +29,7 @@ struct PropertyModel: SequentialModel {
         case transaction(String, revision: Int, then: [Step], otherwise: [Step])
     }
 
-    /// What a client learned, of all properties that the answer is about.
+    /// The facts in an answer, of all properties that it is about.
     struct Answer: Hashable {
         var status: Int
         var revision: Int?

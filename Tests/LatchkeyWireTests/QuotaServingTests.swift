@@ -18,7 +18,7 @@ struct QuotaServingTests {
             "POST", "properties/app%2Fb%2Fc/increment", #"{"by":99999}"#, "quota-exceeded",
             "begin with 'app/b/' may have 12 bytes"
         ),
-        // At the bound.
+        // At the limit.
         ("PUT", "properties/app%2Fa", "123456", "204", ""),
         ("POST", "properties/app%2Fa/increment", #"{"by":9000000}"#, "quota-exceeded", ""),
         ("PATCH", "properties/app%2Fa", #"{"member":1}"#, "quota-exceeded", ""),

@@ -23,7 +23,7 @@ final class RecordingClient {
     private let number: Int
     private let count: Count
     private let http: HTTPClient
-    /// Behind the target of each read.
+    /// The query that each read adds to its target.
     private let query: String
     private var random: SeededRandom
     /// The latest revision of each property that this client knows of.

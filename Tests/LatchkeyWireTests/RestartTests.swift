@@ -6,7 +6,7 @@ import Testing
 /// Conditions, cursors and polls of a client that knew the service before it was restarted.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct RestartTests {
-    /// What a client keeps of one life of the service.
+    /// The facts that a client keeps from one life of the service.
     private struct Kept: Sendable {
         let tag: String
         let revision: Int
@@ -48,7 +48,7 @@ struct RestartTests {
         }
     }
 
-    /// Makes changes, and keeps what a client is shown.
+    /// Makes changes, and keeps the facts that a client sees.
     private static func live(_ site: Site) throws -> Kept {
         _ = try site.ask("PUT", "/v1/properties/other", "0")
         let answer = try site.ask("PUT", "/v1/properties/lock", #""mine""#)

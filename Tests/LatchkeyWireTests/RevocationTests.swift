@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// What lasts while a token loses its rights, or counts no more.
+/// Long requests while their token loses rights, or becomes invalid.
 @Suite(.timeLimit(.minutes(15)))
 struct RevocationTests {
     /// A service with these tokens, and what replaces or removes their file.

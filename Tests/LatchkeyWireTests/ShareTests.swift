@@ -1,7 +1,7 @@
 import LatchkeyTestSupport
 import Testing
 
-/// What one client can have of what all use: a quarter, unless it is said otherwise.
+/// The share of one client in the limits for all: a quarter, unless a flag changes it.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct ShareTests {
     @Test
@@ -23,7 +23,7 @@ struct ShareTests {
                 #expect(answer.problem == "too-many-connections-per-address")
                 #expect(try refused.isClosed())
             }
-            // Who is refused takes no place from others, however often it connects.
+            // A refused client takes no place from others, however often it connects.
             for address in UInt8(1)...5 {
                 let answer = try site.ask("GET", "/v1/strategies", from: address)
                 #expect(answer.status == 503 && answer.problem == "too-many-connections")

@@ -2,15 +2,15 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// What is shown, and the right that it needs: every operation of openapi.yaml, and every step.
+/// The shown values, and the right that they need: every operation of openapi.yaml, and every step.
 ///
 /// Two tokens have the same rights, but for the one to read what begins with `s/`.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct ShownTests {
-    /// In all values that begin with `s/`, and nowhere else.
+    /// The text in all values whose names begin with `s/`, and nowhere else.
     private static let secret = "73310042"
 
-    /// A request whose answer shows the secret to who may read it.
+    /// A request whose answer shows the secret to a client that may read it.
     private struct Way: Sendable {
         let method: String
         let target: String
@@ -80,7 +80,8 @@ struct ShownTests {
         "getOperation": [], "watchOperation": [], "cancelOperation": [],
     ]
 
-    /// They show no value: what is there, and how many, or nothing of properties.
+    /// Operations that show no value: only which names exist, and how many, or nothing of
+    /// properties.
     ///
     /// A backup has all, and a right of its own.
     private static let silent: Set = [
@@ -146,7 +147,7 @@ struct ShownTests {
     }
 
     @Test(arguments: [Deployment.inProcess, .oneReplica])
-    func `a value is shown to who may read it, and to no other client`(
+    func `a value is shown to clients that may read it, and to no other client`(
         deployment: Deployment
     ) async throws {
         let tokens = try Tokens(["blind": Self.blind, "seeing": Self.seeing])
@@ -176,7 +177,7 @@ struct ShownTests {
                 let list = try blind.ask("GET", "/v1/operations").text
                 #expect(list.contains(id) && !list.contains(Self.secret), "\(kind)")
             }
-            // What a step writes is what somebody could read.
+            // Others can read a value that a step writes.
             for step in [#"{"put":"o/y"}"#, #"{"merge":"o/y"}"#, #"{"import":null}"#] {
                 let body = #"{"steps":[{"touch":"s/x","ttl":50},\#(step)]}"#
                 #expect(try blind.submit(body).status == 403)
@@ -184,7 +185,7 @@ struct ShownTests {
         }
     }
 
-    /// What three requests show of an operation that has finished, with their statuses.
+    /// The answers of three requests about an operation that has finished, with their statuses.
     private static func texts(of id: String, for site: Site) throws -> [(Int, String)] {
         let target = "/v1/operations/\(id)"
         return try [("GET", target), ("DELETE", target), ("GET", target + "/events")].map {
@@ -193,7 +194,9 @@ struct ShownTests {
         }
     }
 
-    @Test func `who follows an operation and loses a right gets no further event`() async throws {
+    @Test func `a client that follows an operation and loses a right gets no more events`()
+        async throws
+    {
         let rights = [
             "one": ["operations", "read"], "boss": ["operations,admin"], "see": ["read"],
         ]
@@ -262,7 +265,7 @@ struct ShownTests {
             for (status, text) in try Self.texts(of: id, for: one) {
                 #expect(status == 403 && !text.contains(Self.secret), "\(text)")
             }
-            // What it has read before is not written elsewhere.
+            // A value that it has read before is not written elsewhere.
             #expect(try one.events(of: "long").states.last == "failed")
             #expect(try one.operation("long").problem == "forbidden")
             #expect(try one.ask("GET", "/v1/properties/o%2Fy").status == 404)

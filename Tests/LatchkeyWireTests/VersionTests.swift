@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// Who may ask for the version, and the identifier of a request.
+/// The right to ask for the version, and the identifier of a request.
 @Suite(.timeLimit(.minutes(15)))
 struct VersionTests {
     @Test func `the version needs a token, unless it is opened`() async throws {

@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Synchronization
 import Testing
 
-/// Transactions and pops that wait, and what leases, limits and queues are made of.
+/// Transactions and pops that wait, and the parts of leases, limits and queues.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct WaitingTests {
     private static let json = ["Content-Type: application/json"]
@@ -127,7 +127,7 @@ struct WaitingTests {
             try site.awaitMetric("latchkey_watchers", 1)
             let first = try Self.acquiring(site, 3, key: "k")
             try site.awaitMetric("latchkey_watchers", 2)
-            // In the line as it was, with less time.
+            // The same place in the line, with less time.
             let second = try Self.acquiring(site, 3, 59, key: "k")
             let last = try Self.acquiring(site, 3, 0, key: "k")
             let answer = try last.answer()
@@ -140,7 +140,7 @@ struct WaitingTests {
         }
     }
 
-    /// Its request has two owners: who waits for the key, and who waits for the conditions.
+    /// Its request has two owners: the wait for the key, and the wait for the conditions.
     @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `a repeat that waits for its key and then for its turn is given up, too`(
         deployment: Deployment
@@ -161,7 +161,7 @@ struct WaitingTests {
         }
     }
 
-    /// The branch for the end of the time is nothing that a client which has gone asks for.
+    /// A client that has gone does not ask for the branch at the end of the time.
     @Test func `the other branch is not taken for a client that has gone`() async throws {
         try await Deployment.inProcess.serve { site in
             let body = #"""
@@ -212,7 +212,7 @@ struct WaitingTests {
         }
     }
 
-    /// The time to live counts from the try that was sent first: the answer can be that of then.
+    /// The time to live counts from the first try: the answer can be that of this try.
     @Test func `a lease counts from its first try`() async throws {
         try await Deployment.inProcess.serve { site in
             let origin = "http://127.0.0.1:\(site.port)"
@@ -241,7 +241,7 @@ struct WaitingTests {
 
     /// Their time is not up: neither branch is taken.
     @Test(arguments: [Deployment.inProcess, .data])
-    func `a drain refuses those who wait, and makes nothing of what they asked for`(
+    func `a drain refuses waiting requests, and executes none of them`(
         deployment: Deployment
     ) async throws {
         let late = #"""
@@ -369,7 +369,7 @@ struct WaitingTests {
         }
     }
 
-    @Test func `a limit begins anew when its time is over, not with each request`() async throws {
+    @Test func `a limit starts again when its time is over, not with each request`() async throws {
         try await Deployment.inProcess.serve { site in
             let client = try site.client()
             let target = "/v1/properties/rate/increment?ttl-if-new=60"
@@ -384,7 +384,7 @@ struct WaitingTests {
             #expect(Double(second ?? "") ?? 99 < Double(first ?? "") ?? 0)
             let both = "/v1/properties/rate/increment?ttl-if-new=60&ttl=60"
             #expect(try client.request("POST", both).status == 400)
-            // Of a short one the end comes, though there are requests all the time.
+            // A short limit ends, though there are requests all the time.
             let short = "/v1/properties/short/increment?ttl-if-new=0.2"
             var (former, count) = (0, try #require(try Int(client.request("POST", short).text)))
             while count > former {

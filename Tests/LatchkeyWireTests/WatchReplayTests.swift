@@ -4,7 +4,8 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
-/// Who starts from an export and applies the events of a watch has the state of each revision.
+/// A client that starts from an export and applies the events of a watch has the state of each
+/// revision.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct WatchReplayTests {
     /// So small that properties are evicted all the time.
@@ -110,7 +111,8 @@ private struct Replica {
 
     /// Starts from an export.
     ///
-    /// What has expired and is not yet removed belongs to the revision and is not served any more.
+    /// Expired properties that are not yet removed belong to the revision, and are not served any
+    /// more.
     init(_ site: Site) throws {
         let now = try Self.export(site)
         let all = try Self.export(site, revision: now.revision)

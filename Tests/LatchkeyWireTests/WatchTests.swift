@@ -94,7 +94,7 @@ struct WatchTests {
     }
 
     @Test(arguments: Deployment.allCases)
-    func `who was shown a revision gets it behind the one before`(
+    func `a shown revision is the next event after the one before`(
         deployment: Deployment
     ) async throws {
         try await deployment.serve { site in
@@ -169,7 +169,7 @@ struct WatchTests {
         }
     }
 
-    @Test func `a slow reader slows no other, and begins anew with a gap`() async throws {
+    @Test func `a slow reader slows no other, and starts again with a gap`() async throws {
         // Twenty of these values.
         let flags = ["--history-bytes", "2700000"]
         try await Deployment.inProcess.serve(flags, limits: "watch-buffer-bytes=1024") { site in
@@ -202,7 +202,7 @@ struct WatchTests {
             #expect(try first.next() == nil)
             _ = try site.ask("POST", "/v1/properties/n/increment")
             #expect(try second.next()?.type == "put")
-            // The first one gives its place back behind the end of its stream.
+            // The first one gives its place back after the end of its stream.
             try site.awaitMetric("latchkey_watchers", 1)
             let third = try site.stream("/v1/watch?observer=y")
             #expect(third.status == 200)

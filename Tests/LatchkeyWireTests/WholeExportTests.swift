@@ -1,10 +1,10 @@
 import LatchkeyTestSupport
 import Testing
 
-/// What is cut off an export does not go unnoticed.
+/// Exports that are cut off: each is noticed.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct WholeExportTests {
-    /// What a refused import says.
+    /// The answer to a refused import.
     private struct Refusal: Equatable {
         let problem: String?
         let line: Int?
@@ -51,14 +51,14 @@ struct WholeExportTests {
             let cuts = Array(stride(from: 0, to: body.count - 80, by: 7))
             for count in cuts + Array(body.count - 80..<body.count - 1) {
                 let lines = body[..<count].count { $0 == 0x0A }
-                // All but the line feed of a line may be there.
+                // A line may be whole except for its line feed.
                 let missing = body[count] == 0x0A ? lines + 2 : lines + 1
                 let applied = min(20, lines / 10 * 10)
                 let found = try Refusal(site, body[..<count])
                 let expected = Refusal("incomplete-import", line: missing, applied: applied)
                 #expect(found == expected, "\(count) of \(body.count) bytes")
             }
-            // The line feed behind the last line may be missing.
+            // The line feed after the last line may be missing.
             for whole in [body.dropLast(), body[...]] {
                 let text = String(decoding: whole, as: UTF8.self)
                 #expect(try site.ask("POST", "/v1/import", text).status == 200)
@@ -75,13 +75,13 @@ struct WholeExportTests {
                 #expect(found == Refusal("incomplete-import", line: 26, applied: 20))
             }
             let more = manyLines(25..<26) { "\($0)" }
-            // In the batch of the end, and in the one behind it.
+            // In the batch of the end, and in the next one.
             for (first, applied) in [(25, 20), (29, 29)] {
                 let text = manyLines(0..<first) { "\($0)" } + Self.end(first)
                 for tail in [more, "x", Self.end(first)] {
                     let found = try Refusal(site, (text + "\n" + tail).utf8)
                     let expected = Refusal("invalid-line", line: first + 3, applied: applied)
-                    #expect(found == expected, "\(tail) behind \(first) lines")
+                    #expect(found == expected, "\(tail) after \(first) lines")
                 }
             }
             for (text, problem, line) in [

@@ -1,8 +1,8 @@
-// Counts the allocations of the process that it is loaded into (LD_PRELOAD).
+// Counts the allocations of the process that loads it (LD_PRELOAD).
 //
 // The count is a word in the file that LATCHKEY_ALLOCATIONS names, which another process may read
-// at any time. The process itself looks latchkey_heap() up by name (SyncBenchmark/Memory.swift).
-// glibc's own functions stand behind the names that are replaced.
+// at any time. The process itself finds latchkey_heap() by name (SyncBenchmark/Memory.swift). The
+// replacements call glibc's own functions.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +34,7 @@ __attribute__((constructor)) static void share(void) {
     }
 }
 
-// How many allocations there were, and how many bytes are in use: blocks with their headers, in all
-// arenas.
+// The number of allocations, and the bytes in use: blocks with their headers, in all arenas.
 void latchkey_heap(uint64_t *count, uint64_t *bytes) {
     struct mallinfo2 info = mallinfo2();
     *count = atomic_load_explicit(allocations, memory_order_relaxed);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Counts the allocations of a request, so that the hot path cannot get slower unseen.
+"""Counts the allocations of a request, so that a slower hot path is noticed.
 
     Tests/allocations/run.py --binary .build-release/bin/latchkey
 
-A count does not depend on what else the machine does, unlike a time. The service runs with a
-library that counts each call of malloc() and its like (counter.c).
+Unlike a time, a count does not depend on other work of the machine. The service runs with a library
+that counts each call of malloc() and related functions (counter.c).
 """
 
 import argparse
@@ -22,11 +22,11 @@ from process import Failure, Latchkey  # noqa: E402
 
 WORD = 8
 REQUESTS = 1000
-# As many commits as the history holds, and more, so that each further one drops another.
+# At least as many commits as the history holds, so that each further one drops another.
 HISTORY = 100
 HISTORY_BYTES = 280 * HISTORY
 WARM_UP = 2 * HISTORY
-# What threads beside the one that serves may allocate meanwhile, for each request.
+# The allocations of other threads meanwhile, for each request.
 OTHERS = 0.05
 JSON = {"Content-Type": "application/json"}
 
@@ -77,14 +77,14 @@ def check(service, count):
         failed |= is_over
         print(f"{'FAILED' if is_over else 'ok':6}  {name}: {allocations:.2f} allocations, "
               f"at most {most}")
-    # Otherwise the counter is not in the process, and everything passes.
+    # If the counter is not in the process, all cases pass.
     if measure(service, count, ("GET", "/v1/strategies", {}), lambda _: None) < 1:
         raise Failure("the counter sees no allocation at all")
     return 1 if failed else 0
 
 
 def measure(service, count, request, body):
-    """Allocations of one request, on average, on a connection that is kept."""
+    """The mean of a request's allocations, on one connection."""
     method, path, headers = request
     connection = service.connect()
     try:

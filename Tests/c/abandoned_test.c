@@ -1,4 +1,4 @@
-// Owners of requests are told that their request was taken away.
+// Tells owners of requests that their request was taken away.
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 
 enum { OWNERS_MAX = 256, RACES = 40 };
 
-// What the owner of one request has seen.
+// The calls that the owner of one request has got.
 typedef struct owner {
     latchkey_http_request *request;
     atomic_uint gones;
@@ -23,7 +23,7 @@ static atomic_uint owner_count;
 
 static void gone(void *context) {
     owner *o = context;
-    // Behind the release nothing may be called.
+    // After the release no callback may come.
     CHECK(o->releases == 0);
     if (o->answers) {
         respond_text(o->request, 200, "in vain");
@@ -43,7 +43,7 @@ static void want_to_know(owner *o) {
 }
 
 // `/answer` answers as soon as it is told, `/unasked` does not ask, `/now` answers at once. All
-// others wait on purpose, for 20 seconds.
+// others wait, for 20 seconds.
 static void handle(void *context, latchkey_http_request *request) {
     (void)context;
     owner *o = &owners[atomic_load(&owner_count)];
@@ -163,7 +163,7 @@ static void tells_two_owners(void) {
     subject_stop(&s, 1000);
 }
 
-// An answer that no handler makes can be read by the page that asks, as the handler said.
+// A page may read an answer that the server makes itself, as the handler said.
 static void says_who_may_read(void) {
     latchkey_http_options options = subject_options();
     options.answer_milliseconds = 100;
@@ -195,7 +195,7 @@ static void tells_no_owner_of_answers(void) {
     CHECK(subject_await_suspended(&s, 1));
     client_close(&c);
     CHECK(subject_await_suspended(&s, 0) && subject_await_connections(&s, 0));
-    // Who asks afterwards is told at once.
+    // An owner that asks afterwards is told at once.
     o = owner_at(2);
     CHECK(o->gones == 0);
     want_to_know(o);

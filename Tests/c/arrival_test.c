@@ -1,4 +1,4 @@
-// Bytes of clients before the library reads them: what passes, however it is cut into pieces.
+// Checks bytes of clients before the library reads them, however they are cut into pieces.
 
 #include <linux/sockios.h>
 #include <sched.h>
@@ -117,8 +117,8 @@ static void say_origin(void *context, latchkey_http_request *request) {
     respond_text(request, 400, text);
 }
 
-// Sends bytes in pieces: of one byte, or of a length drawn up to this. Each is read by itself: on a
-// socket pair this end knows what the other has not read.
+// Sends bytes in pieces: of one byte, or of a random length up to `most`. The server reads each
+// alone: this end of a socket pair knows what the other end has not read yet.
 static void send_pieces(const char *bytes, size_t count, size_t most, unsigned *seed) {
     for (size_t sent = 0; sent < count;) {
         size_t piece = 1 + (size_t)rand_r(seed) % most;
@@ -132,7 +132,7 @@ static void send_pieces(const char *bytes, size_t count, size_t most, unsigned *
 }
 
 static void checks_variant(const variant *v, size_t most, unsigned *seed) {
-    // Behind a request that is answered later, and in front of one that may not be seen.
+    // After a request that is answered later, and before one that must not be handled.
     static const char before[] = GET("/later");
     static const char behind[] = GET("/target?behind");
     char text[1000];
@@ -212,13 +212,13 @@ static int ask_chunked(const char *before, size_t count, const char *after) {
 static void bounds_extensions(void) {
     start();
     client_close(&c);
-    // What a line may have, and the line is not complete without its end of two bytes.
+    // The limit of a line; a line is complete only with its end of two bytes.
     enum { MOST = 16384 };
     CHECK(ask_chunked("1;", MOST - 5, "\r\na\r\n" LAST) == 200);
     CHECK(ask_chunked("1;", MOST, "\r\na\r\n" LAST) == 400);
     CHECK(ask_chunked("1;", 20000, "\r\na\r\n" LAST) == 400);
     CHECK(ask_chunked("1;", 50000, "") == 400);
-    // Those of all chunks together.
+    // The extensions of all chunks together.
     CHECK(ask_chunked("1;", MOST / 2 - 4, "\r\na\r\n1;b\r\na\r\n" LAST) == 200);
     char many[5000] = "";
     for (int i = 0; i < 60; i++) {
@@ -273,7 +273,7 @@ static void keeps_long_pipelines_in_order(void) {
     stop();
 }
 
-// A part of a head behind another request has its deadline.
+// A part of a head after another request has its deadline.
 static void times_parts_of_heads(void) {
     latchkey_http_options options = subject_options();
     options.request_milliseconds = 400;

@@ -11,7 +11,7 @@
 
 enum { PERIOD = 251, PIECE = 4096, LONG_BYTES = 3 << 20 };
 
-// What readers have seen since start_reading().
+// Counts of the readers' calls since start_reading().
 static atomic_uint readers;
 static atomic_uint releases;
 static atomic_uint gones;
@@ -30,9 +30,9 @@ static void go_on(void *request) {
     latchkey_http_body_go_on(request);
 }
 
-// `/take` takes each piece, `/wait` and `/bad-later` leave the word to the worker, `/wait-here`
-// goes on before it returns, `/hold` leaves it to the test, `/bad` answers at once. The context is
-// the number of bytes so far.
+// `/take` takes each piece, `/wait` and `/bad-later` let the worker continue, `/wait-here`
+// continues before it returns, `/hold` lets the test continue, `/bad` answers at once. The context
+// is the number of bytes so far.
 static latchkey_http_taken take(void *context, latchkey_http_request *request, const void *bytes,
                                 size_t count) {
     size_t *so_far = context;
@@ -132,7 +132,7 @@ static latchkey_http_request *await_held(void) {
     return atomic_exchange(&held, NULL);
 }
 
-// Sends bytes of a body, of which so many were sent before.
+// Sends `count` bytes of a body, after `from` bytes that were sent before.
 static void send_part(client *one, size_t from, size_t count, bool chunked) {
     static _Thread_local char piece[PIECE + 40];
     for (size_t sent = 0; sent < count;) {
@@ -164,7 +164,7 @@ static void reads_in_pieces(void) {
         reply *r = post(paths[i / 2], LONG_BYTES, chunked);
         CHECK(r->status == 200 && !r->closes && body_is(r, text));
         CHECK(body_is(post(paths[i / 2], 1, chunked), "1 in pieces, 0 whole"));
-        // The bound of bodies holds for the others, and an empty body has no reader.
+        // The limit of bodies holds for the others, and an empty body has no reader.
         CHECK(body_is(post("/whole", 5, chunked), "0 in pieces, 5 whole"));
         CHECK(body_is(post(paths[i / 2], 0, chunked), "0 in pieces, 0 whole"));
         send_head(&c, paths[i / 2], 5000, chunked, true);
@@ -183,11 +183,11 @@ static void lets_readers_answer(void) {
         const char *path = i / 2 ? "/bad-later" : "/bad";
         reply *r = post(path, LONG_BYTES, i % 2);
         CHECK(r->status == 400 && body_is(r, "bad") && !r->closes);
-        // A reader gets nothing more once it has answered; and the connection goes on.
+        // A reader gets no more pieces once it has answered; the connection stays open.
         CHECK(byte_count < LONG_BYTES && handled == 0);
         CHECK(post(path, 1, i % 2)->status == 400);
         CHECK(post("/take", LONG_BYTES, i % 2)->status == 200);
-        // The client goes, with the answer on its way.
+        // The client leaves while its answer is on the way.
         send_head(&c, path, 100, i % 2, false);
         send_part(&c, 0, 10, i % 2);
         pause_milliseconds(20);
@@ -206,7 +206,7 @@ static void reports_clients_that_go(void) {
         CHECK(COMES(byte_count == 10));
         i / 2 ? client_reset(&c) : client_close(&c);
         CHECK(COMES(gones == 1) && reason == LATCHKEY_HTTP_BODY_CLIENT && handled == 0);
-        // While it waits it is not told.
+        // It is not told while it waits.
         CHECK(client_open(&c, s.port));
         send_head(&c, "/hold", 100, chunked, false);
         send_part(&c, 0, 10, chunked);
@@ -216,7 +216,7 @@ static void reports_clients_that_go(void) {
         CHECK(gones == 1);
         latchkey_http_body_go_on(request);
         CHECK(COMES(gones == 2) && reason == LATCHKEY_HTTP_BODY_CLIENT);
-        // A chunk that is none.
+        // An invalid chunk.
         CHECK(client_open(&c, s.port));
         send_head(&c, "/take", 100, true, false);
         client_send(&c, "zz\r\n");
@@ -226,12 +226,12 @@ static void reports_clients_that_go(void) {
     }
 }
 
-// A client that has closed its half behind its body gets its answer.
+// A client that has closed its half after its body gets its answer.
 static void answers_half_closed_uploads(void) {
     latchkey_http_options options = subject_options();
     options.threads = 1;
     start_reading(options);
-    // An older connection, because libmicrohttpd goes on with the oldest of a loop before it reads.
+    // An older connection, because libmicrohttpd continues the oldest of a loop before it reads.
     static client older;
     CHECK(client_open(&older, s.port));
     send_head(&older, "/take", 10, false, false);
@@ -255,7 +255,7 @@ static void bounds_the_time(void) {
     options.request_milliseconds = 400;
     options.answer_milliseconds = 3000;
     start_reading(options);
-    // Nothing comes, or too little, or nothing behind an early answer.
+    // No bytes arrive, too few, or none after an early answer.
     send_head(&c, "/take", 5000, false, false);
     CHECK(client_read(&c, false)->status == 408);
     CHECK(COMES(gones == 1) && reason == LATCHKEY_HTTP_BODY_DEADLINE);
@@ -273,7 +273,7 @@ static void bounds_the_time(void) {
     send_head(&c, "/bad", 5000, false, false);
     send_part(&c, 0, 10, false);
     CHECK(client_read(&c, false)->status == 408 && gones == 2);
-    // What comes at the least rate is welcome for longer than the time of a request.
+    // A body that arrives at the least rate may take longer than the time of a request.
     reopen();
     size_t sent = 0;
     send_head(&c, "/take", 6000, false, false);
@@ -282,7 +282,7 @@ static void bounds_the_time(void) {
         pause_milliseconds(40);
     }
     CHECK(client_read(&c, false)->status == 200);
-    // A reader may take its time, but not without limit.
+    // A reader may be slow, but not without limit.
     send_head(&c, "/hold", 20, true, false);
     send_part(&c, 0, 10, true);
     latchkey_http_request *request = await_held();
@@ -341,7 +341,7 @@ static void ends_uploads_at_stop(void) {
         CHECK(gones == 1 && reason == LATCHKEY_HTTP_BODY_STOPPED);
         end_worker();
         CHECK(readers == releases);
-        // Within the time they may finish.
+        // Requests may finish within the time.
         start_reading(subject_options());
         send_head(&c, "/hold", 10, chunked, false);
         send_part(&c, 0, 10, chunked);
@@ -356,7 +356,7 @@ static void ends_uploads_at_stop(void) {
     }
 }
 
-// A reader has let its client go on, or has answered, and nothing more comes.
+// A reader has continued or answered, and no more bytes arrive.
 static void stops_behind_a_word(void) {
     for (int answers = 0; answers <= 1; answers++) {
         start_reading(subject_options());
@@ -392,7 +392,7 @@ static void *upload_again_and_again(void *argument) {
     return NULL;
 }
 
-// Everything races with everything, the stop included.
+// All operations race with each other, also with the stop.
 static void stops_amid_uploads(void) {
     for (unsigned round = 0; round < 6; round++) {
         start_reading(subject_options());
@@ -405,7 +405,7 @@ static void stops_amid_uploads(void) {
         for (size_t i = 0; i < 6; i++) {
             pthread_join(clients[i], NULL);
         }
-        // What the worker has still to say is said in vain.
+        // Late calls of the worker have no effect.
         end_worker();
         CHECK(readers == releases && !is_wrong);
     }

@@ -1,4 +1,4 @@
-// What the files of cases share.
+// Declarations that the files of cases share.
 
 #ifndef LATCHKEY_TEST_CASES_H
 #define LATCHKEY_TEST_CASES_H
@@ -42,12 +42,12 @@ void reopen(void);
 // Sends the head of a POST with a body of this length.
 void send_head(client *one, const char *path, size_t count, bool chunked, bool expects);
 
-// Text of this many bytes, the same one each time.
+// A text of `count` bytes, the same one each time.
 const char *repeated(char byte, size_t count);
 
 bool body_is(const reply *r, const char *text);
 
-// Ends with a case without a name.
+// The last case has no name.
 extern const test_case arrival_cases[];
 extern const test_case body_cases[];
 extern const test_case fault_cases[];

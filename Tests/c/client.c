@@ -21,7 +21,7 @@ static bool open_from(client *c, uint16_t port, uint8_t number, int receive_byte
     setsockopt(c->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     setsockopt(c->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (receive_bytes > 0) {
-        // Before the connection: the window that it begins with depends on it.
+        // Before the connection: its first window depends on it.
         setsockopt(c->socket, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
     }
     struct sockaddr_in own = {

@@ -1,4 +1,4 @@
-// What the wrapper shields its users from: faults of libmicrohttpd, and clients that use them.
+// Shields users of the wrapper from faults of libmicrohttpd, and from clients that use them.
 
 #define _GNU_SOURCE  // memmem
 
@@ -114,13 +114,13 @@ static void refuses_what_the_library_would_misread(void) {
                 pause_milliseconds(5);
             }
             client_send(&one, text + (pieces == 2 ? strlen(put) : 0));
-            // One answer, and nothing behind it.
+            // One answer and no more bytes.
             CHECK(client_read(&one, false)->status == lines[i].status && client_sees_end(&one));
             client_close(&one);
         }
     }
     CHECK(client_ask(&c, "Content-Length: 2\r\n\r\nok") == 200);
-    // A body that is announced and not there, and a request behind it.
+    // A body that is announced but not sent, and a request after it.
     client_send(&c, "GET /now HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n" GET("/echo"));
     // Whether the client is asked for it is the library's choice.
     if (client_read(&c, true)->status == 100) {
@@ -166,7 +166,7 @@ static void checks_hosts_and_methods(void) {
     stop();
 }
 
-// A request with so many header lines, of so many bytes each, and a body.
+// A request with `count` header lines, each of them `line`, and a body.
 static void send_lines(client *one, size_t count, const char *line, const char *rest) {
     static char text[1 << 15];
     size_t used = (size_t)snprintf(text, sizeof(text), "PUT /echo HTTP/1.1\r\nHost: x\r\n");
@@ -177,7 +177,7 @@ static void send_lines(client *one, size_t count, const char *line, const char *
     client_send(one, text);
 }
 
-// One status, or none: never an answer that was lost after the handler was called.
+// One status, or none; an answer is never lost after the handler was called.
 static void keeps_room_for_an_answer(void) {
     latchkey_http_options options = subject_options();
     options.head_bytes_max = 8192;
@@ -204,7 +204,7 @@ static void keeps_room_for_an_answer(void) {
         send_lines(&c, 2, cookies, body);
         reply *r = client_read(&c, false);
         CHECK(r->status == 200 && body_is(r, "ok"));
-        // Behind them a request that takes all the room that is left.
+        // After them, a request that takes all the room that is left.
         send_lines(&c, 2, cookies, body);
         client_send(&c, "GET /now HTTP/1.1\r\nHost: x\r\nA: ");
         client_send(&c, repeated('a', 7000));
@@ -213,7 +213,7 @@ static void keeps_room_for_an_answer(void) {
         CHECK(status == 200 || status == 431);
         client_close(&c);
     }
-    // Chunks before them, whose lengths on the wire are unknown, do not count.
+    // Chunked bodies sent earlier do not count: their lengths on the wire are unknown.
     CHECK(client_open(&c, s.port));
     for (int i = 0; i < 3; i++) {
         client_send(&c, "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -225,7 +225,7 @@ static void keeps_room_for_an_answer(void) {
         send_lines(&c, 2, cookies, body);
         CHECK(client_read(&c, false)->status == 200);
     }
-    // The library would make a note of 64 bytes for each.
+    // The library would allocate a record of 64 bytes for each.
     strcpy(cookies, "Cookie: ");
     for (int i = 0; i < 1000; i++) {
         strcat(cookies, "a=b;");
@@ -269,12 +269,12 @@ static void takes_late_requests_away(void) {
     r = client_read(&reader, false);
     CHECK(r->status == 503 && r->closes && body_is(r, "{\"type\":\"late\"}"));
     client_close(&reader);
-    // The answers come in vain.
+    // Late answers are discarded.
     CHECK(subject_let_go(2));
     stop();
 }
 
-// Answers that the kernel has, and the client has not: they are not idle time.
+// An answer that the kernel holds and the client has not read is no idle time.
 static void lets_slow_clients_read_to_the_end(void) {
     latchkey_http_options options = subject_options();
     options.idle_milliseconds = 1000;
@@ -286,7 +286,7 @@ static void lets_slow_clients_read_to_the_end(void) {
         if (half_closed) {
             client_end(&slow);
         }
-        // In more than twice the idle time.
+        // Reads for more than twice the idle time.
         size_t count = 0;
         char bytes[4096];
         ssize_t got = 1;
@@ -303,7 +303,7 @@ static void lets_slow_clients_read_to_the_end(void) {
 }
 
 // Whether the server has refused `count` connections and those that it ended have gone. Each event
-// loop accepts and closes in its own time, and the room for those that end is bounded.
+// loop accepts and closes in its own time, and the room for ended connections is limited.
 static bool has_refused(uint64_t count) {
     latchkey_http_statistics now = latchkey_http_measure(s.server);
     return now.refused_total >= count && now.connections <= 2 + LATCHKEY_HTTP_REFUSALS_MIN;
@@ -317,18 +317,18 @@ static void hears_probes_beside_silent_connections(void) {
     client *silent = malloc(SILENT * sizeof(client));
     for (size_t i = 0; i < SILENT; i++) {
         CHECK(client_open(&silent[i], s.port));
-        // Event loops accept in whatever order.
+        // Event loops accept in any order.
         CHECK(i >= 2 || subject_await_connections(&s, (uint32_t)i + 1));
     }
     CHECK(COMES(has_refused(SILENT - 2)));
     CHECK(ask_once(GET("/now")) == 503);
-    // The first two are within the bound and stay; the oldest of the others has made room.
+    // The first two are within the limit and stay; the oldest of the others has made room.
     CHECK(client_ask(&silent[0], GET("/now")) == 200);
     CHECK(client_sees_end(&silent[2]));
     for (size_t i = 2; i < SILENT; i++) {
         client_close(&silent[i]);
     }
-    // Those that have sent a part of a request are no better.
+    // Connections that have sent a part of a request are treated alike.
     CHECK(subject_await_connections(&s, 2));
     for (size_t i = 2; i < SILENT; i++) {
         CHECK(client_open(&silent[i], s.port));
@@ -361,13 +361,13 @@ static void keeps_names_and_floods_out_of_the_log(void) {
     }
     CHECK(subject_await_connections(&s, 1));
     CHECK(!subject_log_has("secret"));
-    // A second for the calls above, or two: fewer lines than calls.
+    // The calls above take one second or two: fewer lines than calls.
     CHECK(subject_log_count() > 0 && subject_log_count() <= 6 * LATCHKEY_HTTP_LOG_LINES_MAX);
     CHECK(latchkey_http_measure(s.server).log_suppressed_total > 0);
     stop();
 }
 
-// The library itself refuses nothing: its pages are not ours.
+// The library itself refuses no request: its pages differ from ours.
 static void leaves_no_refusal_to_the_library(void) {
     static const char *const heads[] = {
         "nonsense\r\n\r\n", "GET / HTTP/3.0\r\n\r\n",

@@ -74,12 +74,12 @@ static void answers_at_the_head(void) {
         CHECK(client_read(&c, true)->status == 100);
         send_body(5, chunked);
         CHECK(client_read(&c, false)->status == 200);
-        // Nothing but a body makes a difference.
+        // Only a body makes a difference.
         unsigned before = head_count;
         CHECK(client_ask(&c, GET("/nowhere")) == 200);
         CHECK(put_body("/nowhere", 0, false)->status == 200);
         CHECK(head_count == before);
-        // A client that goes, and one that sends its body too slowly.
+        // A client that leaves, and one that sends its body too slowly.
         send_head(&c, "/nowhere", 500, chunked, false);
         pause_milliseconds(20);
         reopen();
@@ -93,7 +93,7 @@ static void bounds_bodies_at_the_head(void) {
     for (int chunked = 0; chunked <= 1; chunked++) {
         start_deciding();
         CHECK(body_is(put_body("/noted", 10, chunked), "10 bytes, note 6"));
-        // The note is that of one request.
+        // The note belongs to one request.
         CHECK(body_is(put_body("/else", 11, chunked), "11 bytes, note 0"));
         CHECK(put_body("/noted", SUBJECT_BODY_BYTES_MAX, chunked)->status == 200);
         reply *r = put_body("/noted", SUBJECT_BODY_BYTES_MAX + 1, chunked);
@@ -106,7 +106,7 @@ static void bounds_bodies_at_the_head(void) {
         }
         CHECK(client_read(&c, false)->status == 413 && client_sees_end(&c));
         reopen();
-        // An answer from the head does not make a body without end welcome.
+        // An answer from the head does not allow a body without end.
         send_head(&c, "/nowhere", 500, true, false);
         for (int i = 0; i < 40; i++) {
             char size[20];

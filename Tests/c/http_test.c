@@ -163,7 +163,7 @@ static void asks_for_the_body(void) {
     CHECK(client_read(&c, true)->status == 100);
     client_send(&c, "hello");
     CHECK(body_is(client_read(&c, false), "hello"));
-    // Too large: the answer comes instead, and the body is not wanted.
+    // Too large: the answer comes at once, and the body is not read.
     client_send(&c, "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n"
                     "Expect: 100-continue\r\n\r\n");
     reply *r = client_read(&c, false);
@@ -195,13 +195,13 @@ static void bounds_the_body(void) {
         send_body(SUBJECT_BODY_BYTES_MAX + 1, chunked);
         reply *r = client_read(&c, false);
         CHECK(r->status == 413 && r->closes && body_is(r, "rejected") && client_sees_end(&c));
-        // Much larger, but read to its end, so that the client can read the answer.
+        // Much larger, but the server reads it all, so that the client can read the answer.
         reopen();
         send_body(900000, chunked);
         r = client_read(&c, false);
         CHECK(r->status == 413 && r->closes && body_is(r, "rejected") && client_sees_end(&c));
-        // Too large for that: a raw answer, after which the rest is not read for long. One that
-        // says so in its length gets it at once.
+        // Too large for that: a raw answer, after which the server soon stops reading. A body that
+        // announces such a length gets it at once.
         reopen();
         send_body(3 << 20, chunked);
         r = client_read(&c, false);
@@ -225,7 +225,7 @@ static void bounds_target_and_head(void) {
     CHECK(ask_long("GET /p?", target_rest, end) == 200);
     CHECK(ask_long("GET /p?", target_rest + 1, end) == 414);
     CHECK(ask_long(field, head_rest, "\r\n\r\n") == 200);
-    // The connection has survived all of that.
+    // The connection is still usable.
     CHECK(client_ask(&c, GET("/now")) == 200);
     CHECK(ask_long(field, head_rest + 1, "\r\n\r\n") == 431);
     reopen();
@@ -235,7 +235,7 @@ static void bounds_target_and_head(void) {
     stop();
 }
 
-// What comes back for bytes that are not a proper request, on a connection of its own.
+// The status for bytes that are not a proper request, on a connection of its own.
 static int status_for(const char *bytes, size_t count) {
     client bad;
     CHECK(client_open(&bad, s.port));
@@ -403,7 +403,7 @@ static void counts_by_address_what_it_serves(void) {
     options.proxy_count = 1;
     subject_start(&s, options);
     memset(&proxy, 0, sizeof(proxy));
-    // The address, and what its request gets: those that are refused stay, but take no place.
+    // The address, and the answer to its request: refused connections stay, but take no place.
     static const struct {
         uint8_t from;
         int status;
@@ -430,7 +430,7 @@ static void counts_by_address_what_it_serves(void) {
         client_close(&silent[i]);
     }
     CHECK(subject_await_connections(&s, 0));
-    // All counters are free again.
+    // All counters are at 0 again.
     CHECK(client_open_from(&many[0], s.port, 1) && client_ask(&many[0], GET("/now")) == 200);
     CHECK(client_open(&c, s.port) && client_ask(&c, GET("/now")) == 200);
     client_close(&many[0]);
@@ -467,7 +467,7 @@ static void ends_what_takes_too_long(void) {
     CHECK(client_sees_end(&slow[5]));
     CHECK(subject_await_connections(&s, 0));
     CHECK(latchkey_http_measure(s.server).timed_out_total == 6);
-    // A handler may take its time, and a client may read slowly.
+    // A handler may be slow, and a client may read slowly.
     CHECK(client_open(&c, s.port));
     client_send(&c, GET("/hold"));
     pause_milliseconds(1000);
@@ -513,7 +513,7 @@ static void takes_unanswered_requests_away(void) {
     client_close(&c);
 }
 
-// What has no effect was not applied, whatever becomes of its handler.
+// A request without effect was not applied, whatever its handler does later.
 static void says_that_a_read_was_not_served(void) {
     start();
     client_send(&c, GET("/hold"));
@@ -558,7 +558,7 @@ static void reports_why_it_cannot_start(void) {
     stop();
 }
 
-// A client of the crowd: some of everything, and now and then it goes away in the middle.
+// A client of the crowd: a bit of everything, and sometimes it leaves in the middle.
 static void *crowd(void *context) {
     unsigned seed = (unsigned)(uintptr_t)context;
     client *one = malloc(sizeof(client));
@@ -617,7 +617,7 @@ static void serves_a_crowd(void) {
     stop();
 }
 
-// Stops while the crowd is busy, which is when everything races with everything.
+// Stops while the crowd is busy, so that all operations race with each other.
 static void stops_under_load(void) {
     for (int round = 0; round < 5; round++) {
         start();

@@ -11,7 +11,7 @@
 
 #include "producer.h"
 
-// What the clock of the server is ahead of the machine's: the linker puts this around time().
+// The seconds by which the server's clock is ahead: the linker puts this around time().
 static atomic_llong ahead;
 
 time_t __real_time(time_t *at);
@@ -40,7 +40,7 @@ enum MHD_Result __wrap_MHD_add_response_header(struct MHD_Response *response, co
                : __real_MHD_add_response_header(response, name, value);
 }
 
-// How many header lines the head has that begin with this.
+// The number of header lines in the head that begin with this.
 static int count_of(const char *head, const char *begin) {
     int count = 0;
     for (const char *at = strstr(head, "\r\n"); at != NULL; at = strstr(at + 2, "\r\n")) {
@@ -49,7 +49,7 @@ static int count_of(const char *head, const char *begin) {
     return count;
 }
 
-// Whether the head has one Date, of now or of the second before.
+// Whether the head has one Date, of this second or of the one before.
 static bool has_date(const char *head, long long offset) {
     const char *at = strstr(head, "\r\nDate: ");
     struct tm utc = {0};
@@ -119,7 +119,7 @@ static void sends_them_with_refusals(void) {
         const char *request;
         int status;
     } refused[] = {
-        // Past libmicrohttpd.
+        // Answered without libmicrohttpd.
         {"GET /now HTTP/1.1\r\nHo", 408},
         {"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", 413},
         {"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", 400},
@@ -156,7 +156,8 @@ static int compare_identifiers(const void *left, const void *right) {
 
 static void gives_each_request_an_identifier(void) {
     start();
-    // More on one connection than it takes at once, with answers of all kinds; then on others.
+    // More requests on one connection than it takes at once, with answers of all kinds; then on
+    // others.
     enum { FIRST = 1030, OTHERS = 20, ALL = FIRST + OTHERS };
     static char all[ALL][LATCHKEY_HTTP_IDENTIFIER_BYTES];
     for (int i = 0; i < ALL; i++) {
@@ -190,7 +191,7 @@ static void gives_each_request_an_identifier(void) {
 
 static void follows_the_clock(void) {
     start();
-    // On, and back, by as much as the text would keep if only some of it were remade.
+    // Forward, and back, by steps at which a part of the text stays the same.
     static const long long steps[] = {0,          1,           61,           3600, 86400,
                                       40 * 86400, 400 * 86400, -400 * 86400, 0};
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {

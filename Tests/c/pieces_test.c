@@ -13,7 +13,7 @@ enum {
     SHARE_BYTES = 2 * LONG_BYTES,
 };
 
-// Streams that are charged to an account, with a bound and a share for each client.
+// Streams that are charged to an account, with a limit and a share for each client.
 static latchkey_http_account *start_with_account(size_t bytes_max, size_t share) {
     stream_start(subject_options());
     stream_account = latchkey_http_account_create(bytes_max, share);
@@ -95,12 +95,12 @@ static void charges_up_to_the_bound(void) {
     latchkey_http_account_destroy(account);
 }
 
-// A stream beside others that have used the account up.
+// A stream while others have used up the account.
 static void serves_on_who_reads_beyond_the_account_s_bound(void) {
     latchkey_http_account *account = start_with_account(ACCOUNT_BYTES, ACCOUNT_BYTES);
     producer *p = ask_for_stream(&c, 0);
     latchkey_http_account_add(account, ACCOUNT_BYTES);
-    // A client that reads gets its next piece. Behind that, the stream waits as if it were full.
+    // A client that reads gets its next piece. After that, the stream waits as if it were full.
     static char body[SOME_BYTES];
     bool ends;
     for (int i = 0; i < 2; i++) {
@@ -135,7 +135,7 @@ static void takes_one_piece_beyond_the_account_s_bound(void) {
     stop_with_account();
 }
 
-// Streams that have nothing to send, in an account that is full: what each of them gets.
+// Streams that have nothing to send, in a full account: which piece each of them may take.
 static void takes_short_and_shared_pieces_beyond_the_bound_and_no_long_ones(void) {
     latchkey_http_account *account = start_with_account(ACCOUNT_BYTES, ACCOUNT_BYTES);
     latchkey_http_block *shared =

@@ -161,7 +161,7 @@ size_t fill_up(producer *p) {
             pieces++;
             break;
         case LATCHKEY_HTTP_WRITE_FULL:
-            // Once the kernel takes nothing more either.
+            // Until the kernel takes no more bytes either.
             for (int i = 0; i < 50 && atomic_load(&p->room_count) == 0; i++) {
                 pause_milliseconds(1);
             }

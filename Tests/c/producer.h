@@ -14,7 +14,7 @@ enum { PRODUCERS_MAX = 1024, STREAM_BOUND = 4096 };
 typedef struct producer {
     latchkey_http_stream *stream;
     sem_t room;  // posted by `has_room`
-    // Written by `has_room`, which must be able to; 0: nothing.
+    // The number of bytes that `has_room` writes, all of which must be accepted; 0: none.
     atomic_size_t bytes_in_room;
     atomic_uint room_count;
     atomic_uint draining_count;
@@ -25,7 +25,7 @@ typedef struct producer {
     atomic_uint mark;  // the last one that it was given
 } producer;
 
-// What producers do when the server drains: nothing, or push "last" and end.
+// The reaction of producers when the server drains: none, or push "last" and end.
 extern atomic_bool producers_react;
 
 // Starts the subject with a handler for these paths, and connects `c`:
@@ -50,25 +50,25 @@ latchkey_http_request *held_request(void);
 // Answers a request with the stream of the next producer.
 producer *produce(latchkey_http_request *request, uint32_t status);
 
-// The bound of the buffers: STREAM_BOUND, unless a test sets another after the start.
+// The limit of the buffers: STREAM_BOUND, unless a test sets another after the start.
 extern atomic_size_t stream_bound;
 
-// What the streams are charged to; NULL, unless a test sets one.
+// The account that the streams are charged to; NULL, unless a test sets one.
 extern latchkey_http_account *stream_account;
 
 // Called for `/filled` with the producer, before the answer.
 extern void (*fill)(producer *p);
 
-// What becomes of a piece: ACCEPTED, FULL or GONE.
+// The result for a piece: ACCEPTED, FULL or GONE.
 #define CHECK_WRITE(stream, bytes, count, result)                                                  \
     CHECK(latchkey_http_stream_write(stream, bytes, count) == LATCHKEY_HTTP_WRITE_##result)
 #define CHECK_BLOCK(stream, block, result)                                                         \
     CHECK(latchkey_http_stream_write_block(stream, block) == LATCHKEY_HTTP_WRITE_##result)
 
-// Whether the stream comes to be over, for this reason.
+// Waits until the stream is over. Whether it is, for this reason.
 bool is_gone(producer *p, latchkey_http_stream_reason reason);
 
-// Writes, and waits for room as often as it takes. False once the stream has gone.
+// Writes, and waits for room as long as needed. False once the stream has gone.
 bool produce_piece(producer *p, const void *bytes, size_t count);
 
 // Writes pieces of 1000 bytes until one is answered FULL. Returns how many were accepted.

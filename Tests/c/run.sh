@@ -1,12 +1,12 @@
 #!/bin/sh
 # Builds the C wrapper with its test program and runs it.
 #
-#   Tests/c/run.sh [asan | tsan | valgrind | plain]...     (without a word: all of them)
+#   Tests/c/run.sh [asan | tsan | valgrind | plain]...     (all of them by default)
 #
 # asan      AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 # tsan      ThreadSanitizer. libmicrohttpd itself is not instrumented; its locks are seen.
 # valgrind  memcheck with a full check for leaks
-# plain     the bound of an idle stream's memory, which the other tools would distort
+# plain     the limit of an idle stream's memory, which the other tools would distort
 set -eu
 cd "$(dirname "$0")/../.."
 build=.build-c
@@ -45,7 +45,7 @@ run() {
         ;;
     valgrind)
         build_test gcc -O1 -o "$build/http_test_valgrind"
-        # Without fair scheduling a thread that writes all the time keeps the others out.
+        # Without fair scheduling a thread that writes all the time starves the others.
         timeout 900 valgrind --quiet --fair-sched=try --error-exitcode=1 --leak-check=full \
             --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect \
             "$build/http_test_valgrind"
@@ -64,7 +64,7 @@ run() {
 }
 
 [ $# -gt 0 ] || set -- asan tsan valgrind plain
-# At once, because they wait most of the time.
+# In parallel, because they wait most of the time.
 pids=
 # shellcheck disable=SC2086
 trap 'kill $pids' INT TERM

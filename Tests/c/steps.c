@@ -67,7 +67,7 @@ void __wrap_MHD_suspend_connection(struct MHD_Connection *connection);
 void __real_MHD_resume_connection(struct MHD_Connection *connection);
 void __wrap_MHD_resume_connection(struct MHD_Connection *connection);
 
-// A call that breaks a rule is left out, so that the test can go on and say so.
+// Skips a call that breaks a rule, so that the test can go on and report it.
 void __wrap_MHD_suspend_connection(struct MHD_Connection *connection) {
     atomic_fetch_add(&suspensions, 1);
     pause_at(STEP_BEFORE_SUSPEND);
@@ -112,7 +112,7 @@ void __wrap_latchkey_http_connection_notify(void *context, struct MHD_Connection
                                             void **socket_context,
                                             enum MHD_ConnectionNotificationCode code);
 
-// libmicrohttpd frees its connection behind this call.
+// libmicrohttpd frees its connection after this call.
 void __wrap_latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
                                             void **socket_context,
                                             enum MHD_ConnectionNotificationCode code) {

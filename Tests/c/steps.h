@@ -1,8 +1,8 @@
-// Delays at each step of suspending and resuming, and a check of what libmicrohttpd demands there.
+// Delays at each step of suspending and resuming, and a check of libmicrohttpd's rules for them.
 //
 // libmicrohttpd does not check its callers, and sanitizers do not see into it. So the linker puts
-// functions of ours around the calls (run.sh): each of them notes which connections are suspended,
-// and waits where a test has planted a delay.
+// our functions around the calls (run.sh): each records which connections are suspended, and waits
+// where a test has set a delay.
 
 #ifndef LATCHKEY_TEST_STEPS_H
 #define LATCHKEY_TEST_STEPS_H
@@ -18,14 +18,14 @@ typedef enum step {
     STEP_COUNT,
 } step;
 
-// From now on each thread waits at this step; 0: not any more.
+// From now on each thread waits at this step; 0 ends that.
 void steps_delay(step step, uint32_t microseconds);
 
-// How many connections were suspended until now.
+// The number of suspensions until now.
 uint32_t steps_suspensions(void);
 
-// How often the rules were broken until now: a suspended connection was suspended, one was resumed
-// that was not suspended, or one went away while it was resumed. Each is printed.
+// The number of broken rules until now: a suspended connection was suspended, one was resumed that
+// was not suspended, or one ended while it was being resumed. Each is printed.
 uint32_t steps_faults(void);
 
 #endif

@@ -35,7 +35,7 @@ static void go_on(void *request) {
 static void push(void *stream) {
     for (int i = 0; i < 5; i++) {
         latchkey_http_stream_write(stream, "piece", 5);
-        // Until the stream has been read, mostly: then its connection is about to be suspended.
+        // In most cases the stream is read meanwhile: then its connection is about to be suspended.
         pause_milliseconds(1);
     }
     latchkey_http_stream_end(stream);
@@ -94,14 +94,14 @@ static void start_steps(latchkey_http_options options) {
     subject_start(&s, options);
 }
 
-// Stops. Requests may be unanswered until behind that, as their owners are not to be waited for.
+// Stops. A request may be unanswered until then, as the stop does not wait for its owner.
 static void stop_steps(uint32_t milliseconds) {
     subject_stop(&s, milliseconds);
     workers_end();
     CHECK(readers == releases && streams == gones && steps_faults() == faults_before);
 }
 
-// Runs with each set of steps that are delayed, and with the longer delay on either side.
+// Runs with each set of delayed steps, with the longer delay on either side.
 static void with_each_delay(void (*run)(void)) {
     uint32_t before = steps_suspensions();
     faults_before = steps_faults();
@@ -193,7 +193,7 @@ static const char *const crowd_requests[] = {
     "POST /answer HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234",
 };
 
-// The answers, and the words of the readers, come at about the time at which the watchdog takes
+// The answers, and the calls of the readers, come at about the time at which the watchdog takes
 // their requests away.
 static void abandon_late(void) {
     latchkey_http_options options = subject_options();
@@ -208,7 +208,7 @@ static void abandon_late(void) {
         client_send(&crowd[i], crowd_requests[i % 3]);
     }
     for (size_t i = 0; i < CROWD; i++) {
-        // 200, or what a request gets that was taken away.
+        // 200, or the status for a request that was taken away.
         client_read(&crowd[i], false);
         client_close(&crowd[i]);
     }

@@ -23,8 +23,8 @@ static void cuts_off_who_does_not_read(void) {
     CHECK(client_open(&small, s.port));
     producer *slow = ask_for_stream(&small, 2);
     fill_up(full);
-    // Less in a second than the least rate, but all that there is. The client's kernel acknowledges
-    // late, so that there is nearly always something that it has not taken.
+    // In a second, fewer bytes than the least rate, but all that there are. The client's kernel
+    // acknowledges late, so that it has nearly always some bytes not yet acknowledged.
     for (int i = 0; i < 100; i++) {
         int is_quick = 0;
         setsockopt(small.socket, IPPROTO_TCP, TCP_QUICKACK, &is_quick, sizeof(is_quick));
@@ -44,7 +44,7 @@ static void cuts_off_who_does_not_read(void) {
     stream_stop(1000);
 }
 
-// Waits until the stream of the producer has told that it was sent, with this mark.
+// Waits until the stream of the producer has reported this mark as sent.
 static bool is_sent(producer *p, uint32_t mark) {
     return COMES(sem_trywait(&p->sent) == 0) && p->mark == mark;
 }
@@ -63,7 +63,7 @@ static void tells_a_producer_when_the_kernel_has_it(void) {
     CHECK(read_stream(&slow, body, count, &ends) == count && !ends);
     free(body);
     CHECK(is_sent(p, 7));
-    // One that is over has sent all that it will.
+    // A stream that is over has sent all that it will.
     fill_up(p);
     CHECK(latchkey_http_stream_await(p->stream, 9));
     client_close(&slow);
@@ -130,7 +130,7 @@ static producer *end_a_large_stream(client *one, const char *request, uint32_t i
     producer *p = producer_at(index);
     CHECK_WRITE(p->stream, body, LARGE_BYTES, ACCEPTED);
     latchkey_http_stream_end(p->stream);
-    // Until the kernel takes nothing more.
+    // Until the kernel takes no more bytes.
     pause_milliseconds(50);
     CHECK(p->gone_count == 0);
     return p;
@@ -156,7 +156,7 @@ static void sends_the_rest_to_a_half_closed_client(void) {
     CHECK(memcmp(body, received, LARGE_BYTES) == 0);
     CHECK(is_gone(p, LATCHKEY_HTTP_STREAM_ENDED));
     client_close(&one);
-    // A client that is really gone does not stay.
+    // A client that has really gone does not stay.
     void (*const ways[])(client *) = {client_close, client_reset};
     const char *const requests[] = {GET("/stream"), "GET /stream HTTP/1.0\r\n\r\n"};
     for (uint32_t i = 0; i < 4; i++) {

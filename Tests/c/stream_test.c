@@ -1,4 +1,4 @@
-// Streams while they last: order, bounds, and clients that go.
+// Streams while they last: order, limits, and clients that leave.
 //
 // Length: a list of cases, which share their producers.
 
@@ -50,7 +50,7 @@ static void sends_pieces_with(size_t bound) {
     CHECK(is_right);
     pthread_join(pusher, NULL);
     CHECK(is_gone(p, LATCHKEY_HTTP_STREAM_ENDED));
-    // The connection is as good as before.
+    // The connection is still usable.
     CHECK(client_ask(&c, GET("/stream")) == 200);
     latchkey_http_stream_end(producer_at(1)->stream);
     CHECK(ends_with(&c, ""));
@@ -66,7 +66,7 @@ static void sends_pieces_in_order(void) {
     sends_pieces_with(10 * STREAM_BOUND);
 }
 
-// Writes up to the bound, and one byte more.
+// Writes up to the limit, and one byte more.
 static void fill_to_the_bound(producer *p) {
     latchkey_http_stream *stream = p->stream;
     const char *bytes = repeated('f', STREAM_BOUND + 1);
@@ -146,8 +146,8 @@ static void refuse_a_long_piece(producer *p) {
     CHECK_WRITE(stream, bytes, 1, FULL);
 }
 
-// The library empties a buffer of this size in several steps. Nothing is taken during `has_room`,
-// so the piece that it writes must fit into what is free then.
+// The library empties a buffer of this size in several steps. It takes no bytes during `has_room`,
+// so the piece that `has_room` writes must fit into the room that is free then.
 static void tells_of_room_when_the_longest_piece_fits(void) {
     stream_start(subject_options());
     atomic_store(&stream_bound, LONG_BOUND);
@@ -209,7 +209,7 @@ static void *write_records(void *context) {
         record[1 + snprintf(record + 1, sizeof(record) - 1, "%u", i)] = ' ';
         record[length - 1] = '\n';
         latchkey_http_write result;
-        // A room is told to one of the writers only, so the others ask again.
+        // Only one of the writers is told of room, so the others ask again.
         while ((result = latchkey_http_stream_write(((producer *)context)->stream, record,
                                                     length)) == LATCHKEY_HTTP_WRITE_FULL) {
             pause_milliseconds(1);
@@ -316,7 +316,7 @@ static void serves_http_1_0(void) {
     stream_stop(1000);
 }
 
-// What a line of /proc/self/status says, in its unit.
+// The value of a line of /proc/self/status, in its unit.
 static long process_value(const char *name) {
     char line[200];
     long value = -1;
@@ -346,8 +346,8 @@ static bool is_instrumented(void) {
 #endif
 }
 
-// Measures idle streams on connections that have served a request before, or not. Memory that
-// earlier tests have freed is taken again and does not count, so run.sh runs each alone.
+// Measures idle streams on connections that have served a request before, or not. Reused memory of
+// earlier tests would not count, so run.sh runs each alone.
 static void measure_idle_streams(bool has_served, long bytes_max) {
     enum { STREAMS = 1000 };
     uint32_t count = is_instrumented() ? 100 : STREAMS;
@@ -377,7 +377,7 @@ static void measure_idle_streams(bool has_served, long bytes_max) {
     long kib = process_value("VmRSS:") - kib_before;
     long more = process_value("Threads:") - threads_before;
     printf("    %u idle streams: %ld bytes each, %ld threads\n", count, kib * 1024 / count, more);
-    // No thread asks again and again whether there is something to send.
+    // No thread polls for bytes to send.
     struct rusage before;
     struct rusage after;
     getrusage(RUSAGE_SELF, &before);
@@ -398,7 +398,7 @@ static void keeps_idle_streams_small(void) {
     measure_idle_streams(false, 20000);
 }
 
-// Between requests the library zeroes a connection's memory, so that all of it is really there.
+// Between requests the library zeroes a connection's memory, so that all of its pages are resident.
 static void keeps_later_idle_streams_small(void) {
     // Both answers have a copy of the lines that every answer has: half a kilobyte.
     measure_idle_streams(true, 25000);

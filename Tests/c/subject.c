@@ -35,8 +35,8 @@ static void release(void *bytes) {
     free(bytes);
 }
 
-// As a short answer. The header lines and their lengths differ with the body, so that the object of
-// the connection is changed in every way.
+// Answers with a short answer. The header lines and their lengths differ with the body, so that the
+// object of the connection is changed in every way.
 static bool respond_short(latchkey_http_request *request, uint32_t status, const void *bytes,
                           size_t count) {
     char length[20];

@@ -15,15 +15,15 @@ enum {
     SUBJECT_SOME_BYTES = 100000,
 };
 
-// What the handler does:
+// The handler's answer for each path:
 //
 //   /now     answers at once with the body "now"
 //   /echo    answers at once with the body of the request
 //   /target  answers at once with path, a space and query
 //   /fields  answers at once with all fields, one a line
 //   /host    answers at once with the authority
-//   /big     answers at once with 8 MiB, which no kernel keeps
-//   /some    answers at once with SUBJECT_SOME_BYTES, which the kernel keeps
+//   /big     answers at once with 8 MiB, more than the kernel buffers
+//   /some    answers at once with SUBJECT_SOME_BYTES, which the kernel buffers
 //   /later   answers from another thread, soon
 //   /hold    answers from another thread when subject_let_go() is called; then with the body of the
 //            request
@@ -35,18 +35,18 @@ typedef struct subject {
     uint16_t port;
 } subject;
 
-// The options that the tests start from: two event loops, wide deadlines, the bounds above.
+// The options that the tests start from: two event loops, long deadlines, the limits above.
 latchkey_http_options subject_options(void);
 
 void subject_start(subject *s, latchkey_http_options options);
 
-// Stops and checks that every body that was handed over was released. Returns what stop returned.
+// Stops and checks that every body that was handed over was released. Returns the stop's result.
 latchkey_http_cut_off subject_stop(subject *s, uint32_t milliseconds);
 
 // Answers the held requests, once there are `count`. False if that takes too long.
 bool subject_let_go(uint32_t count);
 
-// Waits until `count` requests are held; the same.
+// Waits until `count` requests are held. False if that takes too long.
 bool subject_await_held(uint32_t count);
 
 // Waits until the server has `count` connections, or `count` suspended requests.
@@ -55,7 +55,7 @@ bool subject_await_suspended(subject *s, uint32_t count);
 
 void pause_milliseconds(uint32_t milliseconds);
 
-// Whether a condition comes to hold: what must come comes within this time, on any machine.
+// Waits until a condition holds: on any machine this time is enough.
 enum { PATIENCE_MILLISECONDS = 120000 };
 #define COMES(condition)                                                                           \
     ({                                                                                             \
@@ -67,12 +67,12 @@ enum { PATIENCE_MILLISECONDS = 120000 };
         came;                                                                                      \
     })
 
-// Threads that do jobs, each a while after it was given. Ending them waits for all jobs.
+// Threads that do jobs, each some time after it was given. Ending them waits for all jobs.
 void workers_start(size_t count);
 void worker_give(void (*run)(void *context), void *context, uint32_t milliseconds);
 void workers_end(void);
 
-// How many lines were logged since the start, and whether one of them contained this.
+// The number of lines that were logged since the start, and whether one of them contained this.
 uint32_t subject_log_count(void);
 bool subject_log_has(const char *text);
 

@@ -3,7 +3,7 @@
 
     Tests/clients/examples.py --binary .build-release/bin/latchkey
 
-Programs are killed and stopped. Each check is written once, and holds in both languages. Needs what
+Programs are killed and stopped. Each check is written once, for both languages. Needs what
 `scripts/require` installs for `test` and `clients`.
 """
 
@@ -31,7 +31,7 @@ EXAMPLES = TOP / "Examples" / "clients"
 CLIENTS = TOP / "clients"
 PYTHON = TOP / ".build-tools" / "python" / "bin" / "python"
 STRICT = ("--strict", "--noUnusedLocals", "--noUncheckedIndexedAccess")
-# The programs have a client's usual bounds, so that one silence would use up a call.
+# The programs have a client's usual limits, so that one silence would use up a call.
 FAULTS = {kind: rate for kind, rate in RATES.items() if kind != "never answered"}
 
 
@@ -57,7 +57,7 @@ def run_all(arguments, log):
 
 
 def compile_into(folder):
-    """The package, where Node looks for it, and the programs beside it."""
+    """Puts the package where Node looks for it, with the programs next to it."""
     package = folder / "node_modules" / "latchkey"
     package.mkdir(parents=True)
     (package / "package.json").write_bytes(
@@ -100,7 +100,7 @@ class Programs:
             program.end()
 
     def value(self, name):
-        """None if there is no such property."""
+        """The value of a property; None if it does not exist."""
         status, _, text = self.service.ask(
             "GET", f"/v1/properties/{name.replace('/', '%2F')}", expect=(200, 404))
         return json.loads(text) if status == 200 else None
@@ -138,7 +138,7 @@ class Program:
         return await_true(lambda: f"{pattern} in {self.lines}", found)
 
     def finish(self):
-        """Its lines, when it has ended by itself."""
+        """Its lines, after it has ended by itself."""
         expect("the status", self.process.wait(PATIENCE_SECONDS), 0)
         self.reader.join(PATIENCE_SECONDS)
         return self.lines
@@ -166,7 +166,7 @@ def configuration(programs):
 
 
 def worker(programs):
-    """A worker is killed amid a job, and another one does it."""
+    """A worker is killed during a job, and another one does it."""
     victim = programs.start("work", "3600")
     programs.start("add", "first").finish()
     victim.await_line("begins first")
@@ -183,7 +183,7 @@ def worker(programs):
 
 def limiter(programs):
     """Three programs at once get as many calls as one would."""
-    # The time is not over before the last one ends.
+    # The last program ends within this time.
     started = [programs.start("ada", "4", "3600") for _ in range(3)]
     lines = [line for program in started for line in program.finish()]
     expect("the calls", (lines.count("allowed"), len(lines)), (5, 12))
@@ -191,7 +191,7 @@ def limiter(programs):
 
 
 def fencing(programs):
-    """A holder that was stopped goes on as if nothing had happened, and is refused."""
+    """A holder that was stopped continues without knowing it, and is refused."""
     stopped = programs.start()
     first = int(stopped.await_line(r"wrote (\d+)")[1])
     stopped.signal(signal.SIGSTOP)
@@ -206,7 +206,7 @@ def fencing(programs):
 
 
 def election(programs):
-    """The leader is killed, and another one goes on. Only the leader of the moment writes."""
+    """The leader is killed, and another one takes over. Only the current leader writes."""
     names = ("ada", "bob", "eve")
     started = {name: programs.start(name) for name in names}
     first = await_true("one leads", lambda: programs.value("leader"))
@@ -222,7 +222,7 @@ def election(programs):
 
 
 def cache(programs):
-    """Programs at once compute a value once, and once more when it has expired."""
+    """Concurrent programs compute a value once, and once more when it has expired."""
     def compute(*keys):
         started = [programs.start(*keys) for _ in range(3)]
         lines = [line for program in started for line in program.finish()]
@@ -235,7 +235,7 @@ def cache(programs):
     kinds = {name: [effect["type"] for effect in programs.effects() if effect["name"] == name]
              for name in ("cache/a", "cache/bb")}
     for name, found in kinds.items():
-        # In turns, however slow the machine is.
+        # The steps alternate, however slow the machine is.
         expect(name, found[:3], ["put", "expire", "put"][:len(found[:3])])
         expect(f"{name} was computed", computed.count(name.removeprefix("cache/")),
                found.count("put"))

@@ -1,4 +1,4 @@
-"""What the tests of the clients share."""
+"""Helpers that the tests of the clients share."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ CHECK_SECONDS_MAX = 5 * PATIENCE_SECONDS
 
 
 def timed(name, check, subject):
-    """Runs a check, and says so. One that hangs ends the process and shows where."""
+    """Runs a check, and prints its name. A check that hangs ends the process and shows where."""
     print(f"   {name}", flush=True)
     faulthandler.dump_traceback_later(CHECK_SECONDS_MAX, exit=True)
     check(subject)
@@ -33,9 +33,9 @@ def refused(kind, call, *arguments, **options):
 
 
 class ManualClock:
-    """The time of a client, which stands still until it is told to go on.
+    """The time of a client, which stands still until a test advances it.
 
-    It goes on within the event loop of the client: between two steps of its tasks.
+    It advances within the event loop of the client: between two steps of its tasks.
     """
 
     def __init__(self):
@@ -90,7 +90,7 @@ class VirtualClock(ManualClock):
 
 
 async def settled():
-    """Once the tasks that can go on without input have done so."""
+    """Waits until the tasks that can run without input have done so."""
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -105,7 +105,7 @@ class Timer:
 
 
 class Result:
-    """What a thread returned or raised."""
+    """The return value or the error of a thread."""
 
     value = None
     error = None

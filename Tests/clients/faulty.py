@@ -1,4 +1,4 @@
-"""A proxy on the loopback address that misbehaves: by a seeded plan, or where a test tells it to.
+"""A proxy on the loopback address that misbehaves: by a seeded plan, or as a test tells it.
 
 It understands HTTP as far as it must: where a request and an answer end. So it can lose an answer,
 or answer for itself, before and after it has passed the request on.
@@ -18,7 +18,7 @@ import threading
 PIECE_BYTES = 65536
 DRIPPED_BYTES = 150
 PAGE = b"<html><body>This page is not of the service.</body></html>"
-# What can happen to a request, and how often of a hundred times.
+# The faults of a request, with their frequency in percent.
 RATES = {
     "cut before it is passed on": 4, "cut after it is passed on": 4, "cut within the answer": 4,
     "own answer before it is passed on": 3, "own answer after it is passed on": 4,
@@ -28,23 +28,23 @@ RATES = {
 
 @dataclasses.dataclass
 class Fault:
-    """What happens to one request. The delays are in seconds, `there` and `back`."""
+    """The fault of one request, with the delays `there` and `back` in seconds."""
 
     kind: str = ""
     there: float = 0
     back: float = 0
     status: int = 502
-    # So many bytes of the answer get through.
+    # The number of bytes of the answer that get through.
     at: int = 0
-    # The end of a connection that is cut.
+    # A cut connection ends with a reset.
     with_reset: bool = False
-    # So many bytes drip, with a pause behind each.
+    # The number of bytes that drip, with a pause after each.
     dripping: int = 0
     pace: float = 0
 
 
 class Plan:
-    """The faults of all requests, one after the other, from a seed. `counts`: those that came."""
+    """The faults of all requests, in order, from a seed. `counts` has the faults so far."""
 
     def __init__(self, seed, rates=None, delays=(0.001, 0.5)):
         self.random = random.Random(f"faults {seed}")
@@ -60,7 +60,7 @@ class Plan:
             if 0 <= rest < rate:
                 kind = name
             rest -= rate
-        # Short delays come as often as long ones of ten times the length.
+        # Delays are spread evenly over their orders of magnitude.
         there, back = (math.exp(draw.uniform(*map(math.log, self.delays))) for _ in range(2))
         fault = Fault(kind, there, back, draw.choice((502, 503, 504)), draw.randrange(400),
                       draw.random() < 0.5, DRIPPED_BYTES if kind == "drips" else 0,
@@ -95,8 +95,8 @@ class _Protocol(asyncio.StreamReaderProtocol):
 class FaultyProxy:
     """Passes requests on to a service, which may be replaced by another one. A context manager.
 
-    `plan()` says what happens to the next request. `cut_after()` says after how many bytes of its
-    answers the next connection is cut, or None. `cut_count` is how many were.
+    `plan()` returns the fault of the next request. `cut_after()` returns the number of bytes of
+    answers after which the next connection is cut, or None. `cut_count` is the number of cuts.
     """
 
     def __init__(self, target, cut_after=lambda: None, *, plan=Fault):
@@ -162,7 +162,7 @@ _LOST = (OSError, asyncio.IncompleteReadError, _Cut)
 
 
 class _Link:
-    """A connection of a client, and the one to the service for it."""
+    """A connection of a client, and its connection to the service."""
 
     def __init__(self, proxy, reader, writer):
         self.proxy, self.reader, self.writer = proxy, reader, writer
@@ -201,7 +201,7 @@ class _Link:
         try:
             head = await self._pass_on(request)
         except (OSError, asyncio.IncompleteReadError):
-            # The service has ended, or is not there. Proxies answer for it, or cut.
+            # The service has ended or does not run. A proxy then answers itself, or cuts.
             self.service = None
             if fault.with_reset:
                 raise
@@ -211,7 +211,7 @@ class _Link:
         if fault.kind == "cut after it is passed on":
             raise _Cut
         if fault.kind == "never answered":
-            # Until the client leaves.
+            # Waits until the client leaves.
             await asyncio.Event().wait()
         if fault.kind == "own answer after it is passed on":
             self.service[1].close()
@@ -231,7 +231,7 @@ class _Link:
             raise _Cut
 
     async def _pass_on(self, request):
-        """Returns the head of the answer."""
+        """Passes the request on. Returns the head of the answer."""
         if self.service is None or self.service[0].at_eof():
             self.service = await asyncio.open_connection(*self.proxy.target)
         reader, writer = self.service
@@ -242,7 +242,7 @@ class _Link:
                 return head
 
     async def _send(self, data, fault, left=None):
-        """Returns how many bytes may still be sent of an answer that is cut."""
+        """Sends data. Returns how many bytes of an answer may still be sent before it is cut."""
         bounds = [each for each in (left, self.bound) if each is not None]
         data = data[:min(bounds)] if bounds else data
         dripped = min(len(data), fault.dripping)
@@ -271,7 +271,7 @@ def _field(head, name):
 
 
 async def _body(reader, head, is_request, has_body=True):
-    """The pieces of a body, as they come."""
+    """The pieces of a body, as they arrive."""
     length = _field(head, b"content-length")
     if not has_body or re.match(rb"HTTP/1\.1 (204|304)", head):
         return
@@ -280,7 +280,7 @@ async def _body(reader, head, is_request, has_body=True):
         while size != 0:
             line = await reader.readuntil(b"\n")
             size = int(line.split(b";")[0], 16)
-            # Behind the last one come trailers, and an empty line.
+            # After the last chunk come trailers, and an empty line.
             rest = await reader.readexactly(size + 2) if size else await _trailers(reader)
             yield line + rest
     elif length is not None:

@@ -1,4 +1,4 @@
-"""Prints the events of a watch as lines of JSON, with a client library that connects again."""
+"""Prints the events of a watch as lines of JSON, with a client library that reconnects."""
 
 import json
 import sys

@@ -35,12 +35,12 @@ def locks_exclude(binary):
         expect((len(tokens), tokens), (THREADS * SECTIONS, sorted(set(tokens))))
         count = service.request_count() - before
         print(f"   {THREADS * SECTIONS} sections of {THREADS} threads: {count:.0f} requests")
-        # One to get it and one to give it back, and none to ask again.
+        # One request to get it and one to give it back, and none that polls.
         expect(count <= 2.5 * THREADS * SECTIONS, True)
 
 
 def clocked(url):
-    """A client whose clock is driven by hand."""
+    """A client whose clock the test advances."""
     client = Latchkey(url)
     client._client._settings.clock = ManualClock()
     return client
@@ -51,7 +51,7 @@ def clock_of(client):
 
 
 def locks_are_renewed(binary):
-    """After a third of its time, which counts from before the request on: nine tenths of it."""
+    """After a third of its time. It counts nine tenths of it, from before the request."""
     with process.Latchkey(binary) as service, clocked(service.url) as client:
         clock = clock_of(client)
         with client.lock("lock", ttl=60, value="me") as lease:
@@ -79,14 +79,14 @@ def locks_are_lost(binary):
                 refused(latchkey.LeaseLost, lease.check)
 
         refused(latchkey.LeaseLost, lose)
-        # One that is not yet seen to be lost.
+        # A lease whose loss the client has not seen yet.
         first = client.acquire("lock", ttl=5)
         client.delete("lock")
         second = client.acquire("lock", ttl=5)
         expect((first.release(), second.token > first.token), (False, True))
         expect(client.transaction([], when=[first.guard]).succeeded, False)
         expect(second.release(), True)
-        # An error inside the block is the one that is seen, and the lock is free then.
+        # The caller sees an error inside the block, and the lock is free then.
         refused(ZeroDivisionError, divide_while_locked, client)
         expect(client.find("lock"), None)
 
@@ -97,12 +97,12 @@ def divide_while_locked(client):
 
 
 def locks_end_before_others_get_them(binary):
-    """A holder that is cut off knows it when nine tenths of its time are over."""
+    """A holder without a connection knows it when nine tenths of its time are over."""
     with process.Latchkey(binary) as service, FaultyProxy(service.address) as proxy, \
             clocked(proxy.url) as far, Latchkey(service.url) as near, \
             socket.socket() as nowhere:
         lease = far.acquire("lock", ttl=3)
-        # Not listening, and no other program gets its port.
+        # Bound but not listening, so that no other program gets its port.
         nowhere.bind(("127.0.0.1", 0))
         proxy.target = nowhere.getsockname()
         proxy.cut()

@@ -1,8 +1,8 @@
 """Pages of other origins try a service in headless Chromium.
 
-Design: one small server gives an empty page. For the browser it is two origins: by the name
-localhost it is another site than the service, and by the address of loopback the same site with
-another port. The tests run scripts in the page and look at what the page could find out.
+Design: one small server serves an empty page. The browser sees it as two origins: with the name
+localhost it is another site than the service, and with the loopback address the same site on
+another port. The tests run scripts in the page and check what the page could find out.
 """
 
 import http.client
@@ -12,7 +12,7 @@ import threading
 
 from process import PATIENCE_SECONDS, Failure, Latchkey
 
-# What the page finds out. Each is a string, so that two findings can be compared.
+# Tries to find things out. Each result is a string, so that two runs can be compared.
 TRY = """
     const [service, done] = arguments;
     const source = path => new Promise(resolve => {
@@ -81,7 +81,7 @@ class Pages(http.server.ThreadingHTTPServer):
 
 
 class Watch:
-    """A real watch with the name of an observer."""
+    """An open watch with the name of an observer."""
 
     def __init__(self, service, observer):
         self.connection = http.client.HTTPConnection(*service.address, timeout=PATIENCE_SECONDS)
@@ -100,7 +100,7 @@ def try_pages(binary, browser, log):
         with Latchkey(binary, log=log) as service:
             for origin in (pages.cross_site, pages.same_site):
                 refuse(service, browser, origin)
-            # A link leads to the dashboard, which works from there.
+            # A link opens the dashboard, which works from there.
             browser.open(pages.cross_site)
             browser.run("location.href = arguments[0]", service.url)
             browser.wait_for("the dashboard opens and shows the property", """
@@ -117,7 +117,7 @@ def results(service, browser, origin):
 
 
 def refuse(service, browser, origin):
-    """Nothing is found out and nothing is changed, and the real watch goes on."""
+    """The page finds nothing out and changes nothing, and the open watch continues."""
     service.ask("PUT", "/v1/properties/there", "1")
     service.ask("DELETE", "/v1/properties/new", expect=(204, 404))
     watch = Watch(service, "mine")

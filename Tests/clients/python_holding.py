@@ -20,7 +20,7 @@ REFUSED = {"succeeded": False, "revision": 7, "results": []}
 
 
 def leases(_):
-    """A grant that had to wait is renewed, and is given back if that is refused."""
+    """A grant that had to wait is renewed, and given back if the renewal is refused."""
     clock = ManualClock()
 
     def granted_late(request):
@@ -44,7 +44,7 @@ def leases(_):
 
 
 def grants_end_with_their_wait(_):
-    """The renewal of a grant that waited is bounded by the call as well."""
+    """The call also limits the renewal of a grant that waited."""
     clock = VirtualClock()
 
     def after(seconds, answer):
@@ -66,14 +66,14 @@ def grants_end_with_their_wait(_):
             with contextlib.suppress(latchkey.NotAcquired):
                 expect(call(client, 9.1), None)
             expect(clock.time - begin <= 11.2, True)
-        # One that did not mean to wait has the patience of all calls.
+        # A call that did not ask to wait has the usual patience.
         service = Service(after(9.5, ok(granted)), ok(status=204))
         with service.client(clock=clock) as client:
             expect(call(client, 0).token, 7)
 
 
 def renewals(_):
-    """Each third of the time; after a failure ten times a second."""
+    """At each third of the time; after a failure ten times a second."""
     clock, times = VirtualClock(), []
 
     def touched(_):
@@ -108,7 +108,7 @@ def leases_are_lost(_):
     client._portal.post(lambda: exec("raise SystemExit"))
     expect(lease.lost.wait(PATIENCE_SECONDS), True)
     refused(latchkey.Closed, client.get, "a")
-    # Also where the timer cannot run: the clock alone says it.
+    # Also where the timer cannot run: the clock alone decides.
     client, lease, clock = hold(HANG)
     clock.time += 28
     expect(lease.lost.is_set(), True)
@@ -116,7 +116,7 @@ def leases_are_lost(_):
 
 
 def cancelled(_):
-    """What a call got, or may have got, is given back."""
+    """A cancelled call gives back all that it got or may have got."""
     def is_given_back(service):
         await_true("it is deleted", lambda: "DELETE" in [each.method for each in service.seen])
         first, second, last = service.seen[:3]
@@ -132,16 +132,16 @@ def cancelled(_):
             def begin(call=call, client=client, cancel=cancel):
                 with cancel:
                     refused(latchkey.Cancelled, call, client)
-                    # Later ones as well.
+                    # Later calls under the same `cancel` end as well.
                     refused(latchkey.Cancelled, client.get, "a")
 
             with at_once(begin):
                 await_true("it waits", lambda service=service: service.seen)
-                # Another call had no room for its key.
+                # As after a call that got no room for its key.
                 client._client._current.keyless_until = 9
                 cancel.cancel()
             is_given_back(service)
-        # The end of the client is the end of its waits.
+        # Closing the client ends its waits.
         service = Service(HANG, ok(got), ok(status=204))
         client = service.client(clock=ManualClock())
         with at_once(lambda call=call, client=client: refused(latchkey.Closed, call, client)):
@@ -164,7 +164,7 @@ def cancelled(_):
 
 
 def results_that_come_too_late(_):
-    """A call that ends although it is cancelled: its result is undone."""
+    """A call returns although it is cancelled: its result is undone."""
     begun, undone, cancel = [], [], Cancel()
 
     async def stubborn():
@@ -202,7 +202,7 @@ def calls_that_do_not_begin(_):
 
 
 def what_ends_while_a_client_is_closed(_):
-    """What is given back can be through before the client waits for it."""
+    """Giving back may be done before the client waits for it."""
     async def close():
         async with Service(PUT).client(AsyncLatchkey) as client:
             await client.put("a", 1)

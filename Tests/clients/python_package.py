@@ -2,8 +2,8 @@
 
     python_package.py BINARY [--without-types]
 
-Runs with the Python of .build-tools, which has httpx, mypy and ruff. Connections are cut by a
-proxy, and the service is restarted.
+Runs with the Python of .build-tools, which has httpx, mypy and ruff. A proxy cuts connections, and
+the service is restarted.
 """
 
 import itertools
@@ -30,7 +30,7 @@ import python_processes  # noqa: E402
 import python_units  # noqa: E402
 import watching  # noqa: E402
 
-# One that a client must encode, and one that a path would swallow.
+# Names that a client must encode, and some that a path would swallow.
 NAMES = ("a b/ü?#%&+", "..", ".", "line\u2028separator", "a%2Fb")
 COMMAND_SECONDS_MAX = 300
 
@@ -151,7 +151,7 @@ def check_queue(client):
 
 
 def check_work(client):
-    """A job whose handler raises comes back at once; the rest goes on."""
+    """A job whose handler raises is available again at once; the others are done."""
     for number in range(20):
         client.put(f"w/{number:02}", number)
     done, failed = [], []
@@ -171,7 +171,7 @@ def check_work(client):
 
 
 def check_polls(_):
-    """A poll that the service ends before its time, as behind a proxy, is asked for again."""
+    """A poll that ends before its time, as behind a proxy, is repeated."""
     clock, asked = ManualClock(), []
 
     def answer(request):
@@ -198,7 +198,7 @@ def check_polls(_):
         waits("60", "60", "60", "40", "20")
         expect(client.wait("a", wait=30), None)
         waits("30", "10", after=0)
-        # The least time that a client can have left is not written with an exponent.
+        # The shortest wait that a client can ask for is not written with an exponent.
         expect(client.wait("a", 7, wait=0.00005), None)
         waits("0.001")
         expect(client.transaction([], wait=0.00005).succeeded, False)
@@ -206,7 +206,7 @@ def check_polls(_):
 
 
 def check_repeats(binary):
-    """Each write is made once, although the answers of many are cut off."""
+    """Each write is made once, although many answers are cut off."""
     with process.Latchkey(binary) as service:
         bounds = itertools.cycle([40, 400, 90])
         with FaultyProxy(service.address, lambda: next(bounds)) as proxy, \
@@ -214,7 +214,7 @@ def check_repeats(binary):
             sums = [client.increment("n") for _ in range(20)]
             expect(sums, list(range(1, 21)))
             expect(proxy.cut_count > 10, True)
-            # Without keys a lost answer is not asked for again.
+            # Without keys a call whose answer is lost is not repeated.
             refused(latchkey.OutcomeUnknown, lambda: [unsure.increment("m") for _ in range(9)])
             expect([unsure.get("n").value for _ in range(9)], [20] * 9)
     few = {"max-idempotency-keys": 3}

@@ -43,7 +43,7 @@ with client, client.lock("lock", ttl=30) as lease, client.watch("x", initial=Tru
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
     print([lease.lost.is_set(), client.get("lock").revision == lease.token])
 """
-# The name is looked up without end, in a thread for which the end of the program does not wait.
+# The lookup of the name does not end; the program must not wait for its thread.
 LOOK_UP = """
 socket.getaddrinfo = lambda *_, **__: threading.Event().wait()
 client = Latchkey("http://name.test", timeout=0.2, patience=0.3)
@@ -87,7 +87,7 @@ def printed(program):
 
 
 def forks(binary):
-    """A child has its own connections, and ends without an end of the lease."""
+    """A child has its own connections, and its exit does not end the lease."""
     with process.Latchkey(binary) as service:
         expect(printed(run(FORK, service.url)), ["[True, True, False, 0]", "[False, True]"])
 
@@ -97,7 +97,7 @@ def ends_while_a_name_is_looked_up(_):
 
 
 def interrupts(binary):
-    """Who waits gives back what it would get, before its program ends."""
+    """A waiting call gives back what it would get, before its program ends."""
     for text in (INTERRUPTED, INTERRUPTED_TASK):
         with process.Latchkey(binary) as service, Latchkey(service.url) as client:
             client.put("lock", "another")
@@ -106,7 +106,7 @@ def interrupts(binary):
             await_true("it waits", lambda service=service: service.ask_json("/v1/watches")["count"])
             program.send_signal(signal.SIGINT)
             expect(printed(program), ["['interrupted']"])
-            # Who gives back asks for it once more, and does not get it now.
+            # The client asks once more in order to give it back, and does not get it now.
             client.delete("lock")
             expect(client.find("lock"), None)
 

@@ -1,4 +1,4 @@
-"""The Python package with a service that is a function, and a time that is driven by hand."""
+"""The Python package with a service that is a function, and a clock that the test advances."""
 
 import asyncio
 import decimal
@@ -38,7 +38,7 @@ EMPTY = httpx.Response(200)
 
 
 class Service:
-    """Answers with what a script has, one after the other; the last one again and again."""
+    """Answers with the steps of a script, one after the other; repeats the last one."""
 
     def __init__(self, *script):
         self.script, self.seen = [*script], []
@@ -71,7 +71,7 @@ def time_of(client):
 
 
 def answers_that_pass(_):
-    """And the error at the end, if they do not."""
+    """Errors that pass, and the error at the end if they do not."""
     for status, read_error, write_error in (
             (425, "Unreachable", "Unreachable"), (429, "Unreachable", "Unreachable"),
             *((each, "Unreachable", "OutcomeUnknown") for each in (408, 500, 502, 503, 504))):
@@ -101,7 +101,7 @@ def answers_that_pass(_):
 
 
 def answers_of_others(_):
-    """A page, a redirect, an answer without its tag: nothing of these is success."""
+    """A page, a redirect, an answer without its tag: none of these is a success."""
     json_page = httpx.Response(200, json={})
     untagged = httpx.Response(204)
     redirect = httpx.Response(307, headers={"Location": "http://elsewhere/"})
@@ -146,14 +146,14 @@ def deadlines(_):
         expect(9 < time_of(client) <= 10, True)
         refused(latchkey.Unreachable, client.get, "a")
         expect(time_of(client) <= 20, True)
-    # Each attempt asks for what is left of the wait, which bounds the call.
+    # Each attempt asks for the rest of the wait, which limits the call.
     service = Service(CUT, CUT, HANG)
     with service.client(timeout=1) as client:
         refused(latchkey.OutcomeUnknown, client.transaction, [], wait=4)
         expect(time_of(client) <= 6, True)
         waits = [float(each.url.params.get("wait", 0)) for each in service.seen]
         expect((waits[0], sorted(waits, reverse=True), len(service.keys())), (4, waits, 1))
-    # Without a key, because what is given back in the background takes time as well.
+    # Without a key, because giving back in the background takes time as well.
     with Service(HANG).client(keys=False) as client:
         begin = time_of(client)
         refused(latchkey.LatchkeyError, client.acquire, "a", wait=1)
@@ -195,7 +195,7 @@ def several_addresses(_):
         error = refused(latchkey.Problem, client.put, "a", 1)
         expect((error.leader, "http://three" in str(error), hosts(service)),
                ("http://three", True, ["one"]))
-    # What is in doubt goes to the address that it went to, also when other calls go to another.
+    # A write in doubt stays at its address, also when other calls use another.
     def moved(_):
         client._client._current.address = 1
         return CUT
@@ -250,7 +250,7 @@ def values(_):
 
 
 def streams(_):
-    """All ends of lines, a mark of the byte order, `retry`, cut anywhere."""
+    """All line ends, a byte order mark, `retry`; cut anywhere."""
     text = ('retry: 1500\nid: 3\n\n: a comment\nevent: put\ndata: {"name":"ü\u2028",\n'
             'data: "revision":4}\nid: 4\nother\n\nevent:ready\ndata:{}\n\n')
     wanted = [("message", "", "3"), ("put", '{"name":"ü\u2028",\n"revision":4}', "4"),
@@ -265,7 +265,7 @@ def streams(_):
 
 
 def without_clocks_of_unix(_):
-    """As on Windows."""
+    """Works without them, as on Windows."""
     program = """
 import time
 for name in [each for each in vars(time) if each.startswith(("CLOCK_", "clock_"))]:

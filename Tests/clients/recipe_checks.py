@@ -1,4 +1,4 @@
-"""What each recipe of docs/recipes.md promises, checked."""
+"""Checks the promises of each recipe of docs/recipes.md."""
 
 import collections
 import itertools
@@ -34,7 +34,7 @@ def feature_flags(recipe):
 
 
 def configuration(recipe):
-    """The program begins with an empty service."""
+    """The program starts with an empty service."""
     program = recipe.start(0, "def connect(host, port):\n    record(host, port)\n")
     await_true("it watches", lambda: recipe.service.metrics()["latchkey_watchers"] == 1)
     recipe.run_curls()
@@ -50,7 +50,7 @@ def configuration(recipe):
 
 
 def leader_election(recipe):
-    """Leaders are killed and stopped; what they write has the order of their terms."""
+    """Leaders are killed and stopped; their writes are in the order of their terms."""
     client = recipe.client
     shop = "def make_report():\n    time.sleep(0.01)\n    return 'all well'\n"
     by_name = {}
@@ -68,7 +68,7 @@ def leader_election(recipe):
     kill(first)
     second = await_true("another one leads", lambda: (new := leader()) != first and new)
     await_true("it reports", lambda: str(second.pid) in client.get("report").value["by"])
-    # Its time is over while it does not run. Then it goes on, as if nothing had happened.
+    # Its time ends while it does not run. Then it continues without knowing that.
     kill(second, signal.SIGSTOP)
     third = await_true("the third one leads", lambda: (new := leader()) != second and new)
     await_true("it reports", lambda: str(third.pid) in client.get("report").value["by"])
@@ -94,7 +94,7 @@ def changes(recipe):
 
 
 def lock(recipe):
-    """No two are inside at once, although holders are killed; and waiting costs no polling."""
+    """Two are never inside at once, although holders are killed; and waiting needs no polling."""
     shop = """
 def clean_up(lease):
     record("in", lease.token)
@@ -109,7 +109,7 @@ def clean_up(lease):
     expect(sum(row[2] == "out" for row in recipe.recorded()), SECTIONS)
     print(f"   {LOCKERS} contenders, {SECTIONS} sections: {count:.0f} requests")
     expect(count <= LOCK_REQUESTS_MAX, True)
-    # Now with one that is killed inside, and another one that waits.
+    # Now one is killed inside, and another one waits.
     recipe.record_path.write_text("")
     slow = shop.replace("0.02", "3600")
     victim = recipe.start(0, slow)
@@ -164,7 +164,7 @@ def rate_limiter(recipe):
         thread.join()
     expect((sum(allowed), len(allowed)), (50, 100))
     expect([may_call("eve", 2, 600) for _ in range(3)], [True, True, False])
-    # Calls that are refused do not make the window longer.
+    # Refused calls do not make the window longer.
     expect(may_call("ann", 1, 0.5), True)
     await_true("the window ends", lambda: may_call("ann", 1, 0.5))
 
@@ -176,7 +176,7 @@ def job_queue(recipe):
         add(number)
     shop = "def send(value, key):\n    record('begin', value)\n" \
            "    time.sleep(0.01)\n    record('end', value)\n"
-    # A worker that takes a job and is killed amid it.
+    # A worker takes a job and is killed during it.
     victim = recipe.start(1, shop.replace("0.01", "3600"))
     recipe.wait_for_records(1)
     kill(victim)
@@ -189,7 +189,7 @@ def job_queue(recipe):
     expect((set(done), set(done.values())), (set(range(JOBS)), {1}))
     print(f"   {JOBS} jobs, {WORKERS} workers, one of them killed: {count:.0f} requests")
     expect(count <= JOB_REQUESTS_MAX, True)
-    # Those that wait get a job that comes later.
+    # Waiting workers get a job that comes later.
     add("later")
     await_true("it is done", lambda: "later" in ended(recipe))
 
@@ -211,7 +211,7 @@ def cache(recipe):
     for number in range(300):
         cached(number, 30, lambda number=number: compute(number))
         cached("a", 30, lambda: compute("a"))
-    # Three times what there is room for. What is used stays.
+    # Three times as many as there is room for. A used entry stays.
     expect((counts["a"], recipe.client.count("cache/") < 120), (1, True))
     cached("short", 0.1, lambda: compute("short"))
     await_true("it is too old", lambda: cached("short", 0.1, lambda: compute("short")) and
@@ -247,7 +247,7 @@ def migration(recipe):
     expect(len(rows) > 10, True)
     for command in rows:
         words = command.split()
-        # These begin again without end, and work on a folder.
+        # These never end, and work on a folder.
         command = command.replace("curl ", "curl -f ")
         run(command if words[1] not in ("elect", "backup") else f"latchkey {words[1]} --help")
         if "R" not in environment:

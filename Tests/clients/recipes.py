@@ -1,4 +1,4 @@
-"""Runs the recipes of docs/recipes.md: the code that is tested is that of the page.
+"""Runs the recipes of docs/recipes.md: the tested code is that of the page.
 
     recipes.py BINARY
 
@@ -6,7 +6,7 @@ Runs with the Python of .build-tools, which has httpx. Each recipe has a section
 here; one without the other fails. The commands with `curl` are run as those of docs/http-api.md;
 the blocks of Python become scripts, which processes run. Some of these are killed or stopped.
 
-What a block imports from `shop` is the reader's own; here it is a module that the check writes.
+The module `shop` of a block is the reader's own; here the check writes it.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ PAGE = TOP / "docs" / "recipes.md"
 PRINTED_THERE = "http://127.0.0.1:8080"
 SECTION = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# Appends a line to a file, in one write: several processes do.
+# Appends a line to a file in one write, because several processes do.
 RECORD = """
 import json, os, time
 def record(*values):
@@ -69,7 +69,7 @@ class Recipe:
         self.stack.__exit__(*details)
 
     def options(self):
-        """Those of `latchkey serve` in a block."""
+        """The options of `latchkey serve` in a block."""
         found = re.search(r"^latchkey serve (.*)$", self.text, re.MULTILINE)
         return found[1].split() if found else ()
 
@@ -79,14 +79,14 @@ class Recipe:
         return blocks[index].replace(PRINTED_THERE, self.service.url)
 
     def load(self, *indices):
-        """Runs blocks here, and returns what they define."""
+        """Runs blocks here, and returns the names that they define."""
         names = {}
         exec("\n".join(self.python(index) for index in indices), names)
         return names
 
     def start(self, index, shop="", times=1):
-        """Runs a block, so many times, as a process of its own beside a module `shop`."""
-        # Of its own: another process may be reading its files.
+        """Runs a block `times` times, each in a process of its own, with a module `shop`."""
+        # A folder of its own: another process may be reading its files.
         folder = self.folder / str(len(self.processes))
         folder.mkdir()
         script = folder / "recipe.py"
@@ -103,18 +103,18 @@ class Recipe:
         return started
 
     def recorded(self):
-        """What the processes have recorded: process, time, and values."""
+        """The records of the processes: process, time, and values."""
         lines = self.record_path.read_text(encoding="utf-8").split("\n")
         return [json.loads(line) for line in lines[:-1]]
 
     def run_curls(self):
-        """Runs the commands of the blocks, and checks the status behind each."""
+        """Runs the commands of the blocks, and checks the status after each."""
         environment = {**os.environ, "L": self.service.url}
         for kind, block in self.blocks:
             for command in curls.commands(f"```\n{block}```\n") if kind == "sh" else ():
                 promise = curls.PROMISE.match(command)
                 if promise is None:
-                    raise Failure(f"no status behind: {command}")
+                    raise Failure(f"no status after: {command}")
                 status, _, problem = curls.run(promise["command"], environment)
                 if problem or status != promise["status"]:
                     raise Failure(f"{status}, {problem}: {command}")
@@ -128,7 +128,7 @@ def kill(started, how=signal.SIGKILL):
 
 
 def main():
-    # These import this module.
+    # The checks import this module.
     sys.modules.setdefault("recipes", sys.modules["__main__"])
     import recipe_checks
     sections = dict(SECTION.findall(PAGE.read_text(encoding="utf-8")))

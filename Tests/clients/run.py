@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries a running service with clients: those of `clients/`, and some that others wrote.
+"""Tests a running service with clients: those of `clients/`, and some by others.
 
     Tests/clients/run.py --binary .build-release/bin/latchkey
 
@@ -77,13 +77,13 @@ def put(service, name, value):
 
 
 def state(service):
-    """Name to value, of all properties."""
+    """The value of each property, by name."""
     rows = service.ask_json("/v1/properties?limit=1000")["properties"]
     return {row["name"]: row["value"] for row in rows}
 
 
 def changes(service):
-    """The effects in the history, as the data of the events has them."""
+    """The effects in the history, in the form of the events' data."""
     found = []
     for change in service.ask_json("/v1/changes?after=0&limit=1000")["changes"]:
         for effect in change["effects"]:
@@ -128,7 +128,7 @@ def read_lines(stream, lines):
 
 
 def try_library(binary, log):
-    """Run in the virtual environment, where the library is."""
+    """Runs in the virtual environment, where the library is."""
     script = pathlib.Path(__file__).parent / "follow.py"
     with Latchkey(binary, log=log) as service, \
             FaultyProxy(service.address, cut_after_some(2)) as proxy:
@@ -178,7 +178,7 @@ def write(service, count):
 
 
 def cut_after_some(count):
-    """Bounds for as many connections, and none for those behind them."""
+    """Limits for `count` connections; later ones have no limit."""
     bounds = [random.randint(300, 1500) for _ in range(count)]
     return lambda: bounds.pop() if bounds else None
 
@@ -203,7 +203,7 @@ FOLLOW = """
 """
 
 
-# Until a property is there; meanwhile no event gets to the page.
+# Runs until a property exists; meanwhile no event gets to the page.
 BUSY = """
     const ask = new XMLHttpRequest();
     do {
@@ -215,7 +215,7 @@ BUSY = """
 def try_event_source(service, browser):
     with FaultyProxy(service.address) as proxy:
         browser.open(proxy.url + "/healthz")
-        # The connection of the page must not be used again: only new ones are cut.
+        # The page must not reuse its connection: only new ones are cut.
         proxy.cut_after = cut_after_some(3)
         proxy.cut()
         browser.run(FOLLOW, "/v1/watch?after=0")
@@ -234,7 +234,7 @@ def try_slow_event_source(service, browser):
     browser.open(service.url + "/healthz")
     browser.run(FOLLOW, "/v1/watch?initial=true")
     browser.wait_for("the state", "return counts.ready === 1")
-    # The page reads nothing while its thread is busy, and more is written than buffers hold.
+    # The page reads nothing while its thread is busy, and the writes exceed the buffers.
     busy = threading.Thread(target=browser.run, args=(BUSY,), daemon=True)
     busy.start()
     connection = service.connect()
@@ -247,7 +247,7 @@ def try_slow_event_source(service, browser):
     put(service, "last", "one")
     busy.join(PATIENCE_SECONDS)
     expected = state(service)
-    browser.wait_for("the state behind the gap",
+    browser.wait_for("the state after the gap",
                      "return counts.gap > 0 && counts.ready === 1 + counts.gap && "
                      "state.last === 'one'")
     found = browser.run("return state")

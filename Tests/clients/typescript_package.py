@@ -16,13 +16,13 @@ PACKAGE = HERE.parent.parent / "clients" / "typescript"
 STRICT = ("--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes",
           "--noImplicitOverride", "--noImplicitReturns", "--noUnusedLocals",
           "--noUnusedParameters", "--noFallthroughCasesInSwitch")
-# What is more than a type cannot be stripped, as newer versions of Node do.
+# Newer versions of Node strip types; these are more than types, so they cannot be stripped.
 NOT_STRIPPED = re.compile(
     r"^\s*(export )?(const )?(enum|namespace) |constructor\([^)]*\b(private|protected|readonly) ",
     re.MULTILINE)
 LINES_MAX = 400
 
-# What a program needs to use the installed package.
+# A program that uses the installed package.
 PROGRAM = """
     import { Latchkey, type Property } from "latchkey";
     declare const process: { argv: string[] };
@@ -33,7 +33,7 @@ PROGRAM = """
     await client.close();
     """
 
-# In a page of another origin.
+# For a page of another origin.
 TRY = """
     const [url, done] = arguments;
     (async () => {
@@ -76,7 +76,7 @@ WATCH = """
       return names.map(([, events]) => events.pop());
     })().then(done, error => done(String(error)));"""
 
-# An origin that the service does not allow: a browser does not say so.
+# For an origin that the service does not allow: a browser does not tell the reason.
 REFUSED = """
     const [url, done] = arguments;
     (async () => {
@@ -89,7 +89,7 @@ REFUSED = """
 
 
 def compile_into(folder, *programs):
-    """Compiles the package, with programs that use it, into a folder, which it returns."""
+    """Compiles the package, and programs that use it, into a folder. Returns the folder."""
     source, made = folder / "source", folder / "made"
     shutil.copytree(PACKAGE / "src", source / "latchkey")
     for path in (source / "latchkey").iterdir():
@@ -100,7 +100,7 @@ def compile_into(folder, *programs):
             raise Failure(f"{path.name} has more than {LINES_MAX} lines")
     for path in programs:
         shutil.copy(path, source)
-    # Only what both browsers and Node have; types are imported as types.
+    # Only what browsers and Node both have; types are imported as types.
     run("tsc", *STRICT, "--isolatedModules", "--preserveValueImports",
         "--target", "es2022", "--module", "es2022", "--lib", "es2022,dom,dom.iterable",
         "--typeRoots", folder / "none", "--moduleResolution", "node", "--outDir", made,
@@ -126,7 +126,7 @@ def try_typescript(binary, browser, log):
                 Latchkey(binary, "--history-bytes", "2KiB", log=log) as forgetful, \
                 Latchkey(binary, "--token-file", folder / "lines", log=log) as guarded, \
                 socket.socket() as nowhere:
-            # Not listening, and no other program gets its port.
+            # Bound but not listening, so that no other program gets its port.
             nowhere.bind(("127.0.0.1", 0))
             run("node", made / "typescript_test.js", service.url, proxy.url, forgetful.url,
                 f"http://127.0.0.1:{nowhere.getsockname()[1]}", guarded.url, token,

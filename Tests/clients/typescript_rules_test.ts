@@ -1,4 +1,4 @@
-/** The rules of clients/behaviour.md, with a service by script and a clock driven by hand. */
+/** The rules of clients/behaviour.md, with a scripted service and a manual clock. */
 
 import {
   Cancelled, InvalidValue, Latchkey, LeaseLost, NotAcquired, NotLatchkey, OutcomeUnknown, Problem,
@@ -24,7 +24,7 @@ const granted = one({ name: "l", revision: 7, value: null });
 const held = json({ succeeded: false, revision: 7, results: [] });
 const popped = one({ name: "q/1", revision: 6, created: 6, value: "x" });
 
-/** The clock goes on meanwhile. */
+/** Advances the clock before the reaction. */
 function after(clock: ManualClock, seconds: number, reaction: Reaction): Reaction {
   return asked => {
     clock.advance(seconds);
@@ -32,7 +32,7 @@ function after(clock: ManualClock, seconds: number, reaction: Reaction): Reactio
   };
 }
 
-/** Each answer that something else gives, for a read and for a write. */
+/** Answers that are not Latchkey's, for a read and for a write. */
 async function statuses(): Promise<void> {
   const call = async (reaction: Reaction, isRead: boolean, options: Options = {}) => {
     const { clock, script, client } = scripted(options, reaction);
@@ -76,7 +76,7 @@ async function statuses(): Promise<void> {
   expect(await call(refusal(403, "forbidden"), false), ["Forbidden", false, true]);
 }
 
-/** A write in doubt ends as what follows says, if that says something about it. */
+/** A later answer decides a write in doubt, if it tells its outcome. */
 async function doubts(): Promise<void> {
   const put = (...reactions: Reaction[]) => {
     const { clock, client, script } = scripted({}, ...reactions);
@@ -94,12 +94,12 @@ async function doubts(): Promise<void> {
   expect([await client.put("a", 1), busy.keys.map(Boolean)], [3, [true, false, false]]);
   clock.advance(11);
   expect([await client.put("a", 1), busy.keys[3] !== null], [3, true]);
-  // Something else says when to come again.
+  // A proxy says when to come again.
   const late = scripted({}, page(503, { "Retry-After": "4" }), made(3));
   expect([await drive(late.clock, late.client.put("a", 1)), late.clock.time >= 4], [3, true]);
 }
 
-/** Each attempt asks for what is left of its wait. */
+/** Each attempt asks for the rest of its wait. */
 async function polls(): Promise<void> {
   const waits = (asked: Asked[]) => asked.map(({ url: { searchParams }, headers }) =>
     [searchParams.get("wait"), headers.get("If-None-Match")]);
@@ -109,7 +109,7 @@ async function polls(): Promise<void> {
   });
   expect(await client.wait("a", 7, 50), undefined);
   expect(waits(script.asked.splice(0)), [["50", '"7"'], ["30", '"7"'], ["10", '"7"']]);
-  // The least time that a client can have left is not written with an exponent.
+  // The shortest wait that a client can ask for is not written with an exponent.
   expect(await client.wait("a", 7, 1e-7), undefined);
   expect((await client.transaction({}, 1e-7)).succeeded, false);
   expect(waits(script.asked), [["0.001", '"7"'], ["0.001", null]]);
@@ -124,7 +124,7 @@ async function polls(): Promise<void> {
   for (const wait of [NaN, -1]) await refused(InvalidValue, () => client.wait("a", 0, wait));
 }
 
-/** Several addresses, and a leader that is one of them, or is not. A read goes before a write. */
+/** Several addresses; the leader is one of them, or not. A read precedes a write. */
 async function addresses(): Promise<void> {
   const hosts = (script: Script) => script.asked.map(({ method, url: { hostname } }) =>
     hostname + (method === "GET" ? "?" : ""));
@@ -145,14 +145,14 @@ async function addresses(): Promise<void> {
   const error = await refused(Problem, () => other.client.put("a", 1));
   expect([error.leader, error.message.includes("http://four"), hosts(other.script)],
          ["http://four", true, ["service?", "service"]]);
-  // In doubt, a write goes to the address that it went to; other calls do not.
+  // A write in doubt stays at its address; other calls do not.
   const unsure = scripted({ urls }, json([]), failed("ECONNRESET"), json(1, 1), made(5));
   const put = unsure.client.put("a", 1);
   await settle();
   expect((await unsure.client.get("a")).value, 1);
   expect([await drive(unsure.clock, put), hosts(unsure.script)],
          [5, ["service?", "service", "two?", "service"]]);
-  // A machine that is off: nothing was sent.
+  // A machine that is off: no request was sent.
   const off = scripted({ urls, patience: 5 }, asked =>
     (asked.url.hostname === "service" ? silent : made(5))(asked));
   expect([await drive(off.clock, off.client.put("a", 1)), await off.client.put("a", 1)], [5, 5]);
@@ -163,7 +163,7 @@ async function addresses(): Promise<void> {
   }
 }
 
-/** A grant that had to wait is renewed at once, and given to the caller only then. */
+/** A grant that had to wait is renewed at once; only then the caller gets it. */
 async function grants(): Promise<void> {
   const acquire = { ttl: 10, wait: 50 };
   const { clock, script, client } = scripted({}, asked => after(clock, 20, granted)(asked),
@@ -172,7 +172,7 @@ async function grants(): Promise<void> {
   expect([script.lines, lease.remaining], [["POST /v1/transactions", "POST /v1/properties/l/touch"],
                                            8]);
   expect([script.asked[1]!.headers.get("If-Match"), await lease.release()], ['"7"', true]);
-  // One that did not have to wait needs no renewal.
+  // A grant that did not have to wait needs no renewal.
   const quick = scripted({}, granted);
   expect([(await quick.client.acquire("l", acquire)).remaining, quick.script.asked.length], [9, 1]);
   const expired = [refusal(412, "precondition-failed"), refusal(404, "not-found"), made(8),
@@ -194,7 +194,7 @@ async function grants(): Promise<void> {
   const job = await claim.client.claim("q/", { claims: "c/", ttl: 10, wait: 50 });
   expect([job!.value, claim.script.lines[1], job!.remaining],
          ["x", "POST /v1/properties/c/1/touch", 9]);
-  // One that does not wait has `patience` for grant and renewal.
+  // A call that does not wait has `patience` for grant and renewal.
   const late = (answer: Reaction) => {
     const rig = scripted({}, asked => after(rig.clock, 2.5, answer)(asked),
                          asked => after(rig.clock, 1, made(7))(asked));
@@ -227,7 +227,7 @@ async function losses(): Promise<void> {
   gone.clock.advance(3);
   await settle();
   expect(lost.signal.aborted, true);
-  // The time of day goes on while the machine sleeps.
+  // The time of day continues while the machine sleeps.
   const asleep = new Latchkey(url, { fetch: new Script(granted).fetch });
   const before = await asleep.acquire("l");
   const { now } = Date;
@@ -236,7 +236,7 @@ async function losses(): Promise<void> {
   Date.now = now;
   expect(before.remaining, 0);
   await asleep.close();
-  // A claim is renewed while it is finished, also behind the end of that.
+  // A claim is renewed while it is being finished, also after its time.
   const slow = scripted({}, popped, () => finished, made(7), refusal(404, "not-found"));
   const claim = await slow.client.claim("q/", { claims: "c/", ttl: 9 });
   let end!: (answer: Response) => void;
@@ -266,7 +266,7 @@ async function losses(): Promise<void> {
   expect(cancelled.message, "the client is closed");
 }
 
-/** What a call got that was cancelled is given back, with the same key and without waiting. */
+/** A cancelled call gives its result back, with the same key and without waiting. */
 async function cancels(): Promise<void> {
   const wait = 50;
   const cases: [string, Reaction, (client: Latchkey, signal: AbortSignal) => Promise<unknown>][] = [
@@ -295,7 +295,7 @@ async function cancels(): Promise<void> {
       else expect(headers.get("If-Match"), '"7"');
     }
   }
-  // What is released is given back, although the call for it is over.
+  // A released lease is given back, although the call for it is over.
   const held = scripted({}, granted, made());
   const lease = await held.client.acquire("l");
   const over = new AbortController();
@@ -303,7 +303,7 @@ async function cancels(): Promise<void> {
   await refused(Cancelled, () => lease.release({ signal: over.signal }));
   expect([await lease.release(), lease.remaining, held.script.lines.slice(1)],
          [true, 0, ["DELETE /v1/properties/l"]]);
-  // A wait between two attempts, and one that has not begun.
+  // A wait between two attempts, and a call that has not begun.
   const { client, script } = scripted({}, refusal(503, "draining"));
   const abort = new AbortController();
   const asked = refused(Cancelled, () => client.acquire("l", { signal: abort.signal }));
@@ -332,7 +332,7 @@ async function handlers(): Promise<void> {
     throw new RangeError("planted");
   }));
   expect(bad.script.lines[1], "DELETE /v1/properties/c/1");
-  // A job is finished, and no other is taken.
+  // The job is finished, and no other is taken.
   const ended = rig();
   const abort = new AbortController();
   await refused(Cancelled, () => ended.client.work(

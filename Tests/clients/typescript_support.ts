@@ -1,8 +1,8 @@
-/** What the tests of the TypeScript package have in common. */
+/** Helpers that the tests of the TypeScript package share. */
 
 import type { Clock } from "./latchkey/index.js";
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that stands still until a test advances it. */
 export class ManualClock implements Clock {
   time = 0;
   private calls: { at: number; call: () => void }[] = [];
@@ -33,7 +33,7 @@ export const fastClock: Clock = {
   },
 };
 
-/** With that clock, the time of a request is not measured. */
+/** Options for that clock, with which no request times out. */
 export const fast = { clock: fastClock, timeout: 1e6, patience: 1e6 };
 
 export function expect(found: unknown, wanted: unknown): void {
@@ -73,14 +73,14 @@ export async function take<Value>(events: AsyncIterable<Value>, count: number): 
 
 declare function setImmediate(call: () => void): void;
 
-/** What follows from what was done, up to the next wait. */
+/** Runs all that can run now, up to the next wait. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 4; round += 1) {
     await new Promise<void>(resolve => setImmediate(resolve));
   }
 }
 
-/** Lets the clock go on until the promise has ended. */
+/** Advances the clock until the promise has ended. */
 export async function drive<Value>(clock: ManualClock, promise: Promise<Value>): Promise<Value> {
   let isOver = false;
   const ended = promise.finally(() => { isOver = true; });
@@ -104,7 +104,7 @@ export interface Asked {
 
 export type Reaction = (asked: Asked) => Response | Promise<Response>;
 
-/** A service by script: a reaction for each request; the last one for all that follow. */
+/** A scripted service: a reaction for each request; the last one repeats. */
 export class Script {
   readonly asked: Asked[] = [];
   reactions: Reaction[];
@@ -126,7 +126,7 @@ export class Script {
     return react!(asked);
   };
 
-  /** Of all requests: method, path and key. */
+  /** Method and path of all requests. */
   get lines(): string[] {
     return this.asked.map(({ method, url }) => `${method} ${decodeURIComponent(url.pathname)}`);
   }
@@ -152,7 +152,7 @@ export function refusal(status: number, type: string, more: object = {}): Reacti
   });
 }
 
-/** Of a proxy, or of who else listens there. */
+/** An answer of a proxy or of another service. */
 export function page(
   status: number, headers: Record<string, string> = {}, text = "<html>",
 ): Reaction {
@@ -161,15 +161,15 @@ export function page(
   });
 }
 
-/** No answer, without end. */
+/** Never answers. */
 export const silent: Reaction = () => new Promise(() => {});
 
-/** As Node says it. */
+/** A failed request in Node's form. */
 export function failed(code: string): Reaction {
   return () => { throw new TypeError("fetch failed", { cause: { code, message: code } }); };
 }
 
-/** The body comes without end. */
+/** A body that does not end. */
 export const dripping: Reaction = () => new Response(
   new ReadableStream({ start: flow => flow.enqueue(new Uint8Array(1)) }),
   { headers: { "Content-Type": "application/json", ETag: '"1"' } });

@@ -4,8 +4,7 @@
  *     node typescript_test.js SERVICE PROXY FORGETFUL NOWHERE GUARDED TOKEN
  *
  * PROXY cuts the connections to SERVICE. FORGETFUL has a short history. NOWHERE refuses
- * connections.
- * GUARDED asks for a token.
+ * connections. GUARDED asks for a token.
  */
 
 import {
@@ -116,7 +115,7 @@ async function watches(): Promise<void> {
   const watch = cut.watch({ prefixes: ["w/"], after: start, silence: 1e6 });
   const found = await take(watch, expected.length);
   expect(found.map(event => [event.name, event.revision, event.value]), expected);
-  // A history that is lost, and a state that is whole again.
+  // A lost history, and a state that is complete again.
   const forgetful = new Latchkey(forgetfulURL);
   for (let number = 0; number < 40; number += 1) await forgetful.put(`f/${number % 4}`, number);
   const kinds = (await take(forgetful.watch({ after: 1 }), 6)).map(event => event.type);
@@ -214,7 +213,7 @@ async function locks(): Promise<void> {
   expect(await client.find("lock"), undefined);
 }
 
-/** A service that does not answer: each attempt has its time, and a lease ends in time. */
+/** Without answers each attempt has its limit, and a lease ends in time. */
 async function silence(): Promise<void> {
   const clock = new ManualClock();
   let isSilent = false;
@@ -231,14 +230,14 @@ async function silence(): Promise<void> {
   while (clock.time < 53) {
     expect(lease.signal.aborted, false);
     clock.advance(0.5);
-    // What follows from it, up to the next wait.
+    // Runs the results of it, up to the next wait.
     await settle();
   }
   await asked;
   expect([ended! > 4, ended! <= 10], [true, true]);
   clock.advance(1);
   await waitUntil("it is known to be lost", () => {
-    // What is due at once.
+    // Runs timers that are due now.
     clock.advance(0);
     return lease.signal.aborted;
   });

@@ -1,4 +1,4 @@
-/** Watches, with streams by script and a clock that is driven by hand. */
+/** Watches, with scripted streams and a manual clock. */
 
 import { InvalidValue, Latchkey, NotLatchkey, Replaced } from "./latchkey/index.js";
 import type { WatchEvent, WatchOptions } from "./latchkey/index.js";
@@ -45,7 +45,7 @@ class Flow {
   }
 }
 
-/** A service whose streams a test holds. */
+/** A service whose streams a test controls. */
 class Rig {
   readonly clock = new ManualClock();
   readonly flows: Flow[] = [];
@@ -68,7 +68,7 @@ class Rig {
     return this.flows.filter(flow => flow.isOpen);
   }
 
-  /** What it reads, as it comes. `types`: names, or types of events without one. */
+  /** The events of a watch, as they arrive. */
   async read(options: WatchOptions): Promise<Reading> {
     const reading = new Reading(this.client.watch(options));
     await settle();
@@ -96,7 +96,7 @@ class Reading {
     this.isOver = true;
   }
 
-  /** Names, or types of what has none, since it was asked last. */
+  /** Names (or types of events without one) since the last call. */
   async next(): Promise<string[]> {
     await settle();
     return this.events.splice(0).map(({ name, type }) => name || type);
@@ -106,7 +106,7 @@ class Reading {
 const asks = ({ asked: { url, headers } }: Flow) =>
   [decodeURIComponent(url.search), headers.get("Last-Event-ID")];
 
-/** Lines may end in three ways, also within a piece; `retry` and the mark of order count. */
+/** Three line ends, also within a piece; `retry` and the byte order mark. */
 async function lines(): Promise<void> {
   for (const end of ["\n", "\r\n", "\r"]) {
     for (const width of [1, 2, 7, 500]) {
@@ -130,7 +130,7 @@ async function lines(): Promise<void> {
   }
 }
 
-/** What passes, passes without end; what does not, ends the watch. */
+/** Passing errors are retried without limit; others end the watch. */
 async function failures(): Promise<void> {
   for (const reaction of [page(502), page(429), failed("ECONNREFUSED"), failed("ECONNRESET"),
                           refusal(503, "draining"), refusal(429, "rate-limited")]) {
@@ -171,7 +171,7 @@ async function failures(): Promise<void> {
   rig.last.send("event: replaced\n\n");
   await settle();
   expect([reading.error instanceof Replaced, rig.last.isOpen], [true, false]);
-  // Without a sign, it connects again, from its place.
+  // Without a sign of life, it connects again, from its place.
   const silent = new Rig();
   await silent.read({});
   silent.clock.advance(60);
@@ -181,7 +181,7 @@ async function failures(): Promise<void> {
   expect(silent.flows.map(asks), [["", "10"], ["", "10"]]);
 }
 
-/** A state that was cut off comes again, behind a gap. */
+/** A state that was cut off comes again, after a gap. */
 async function states(): Promise<void> {
   const rig = new Rig();
   const both = await rig.read({ after: 1, initial: true });
@@ -198,7 +198,7 @@ async function states(): Promise<void> {
   rig.last.event("put", { name: "a1", revision: 4, value: 1 });
   rig.last.event("ready", { revision: 11 }, 11);
   expect(await reading.next(), ["a1", "gap", "a1", "ready"]);
-  // A loop over the states that is left ends the stream.
+  // Leaving a loop over the states ends the stream.
   const left = new Rig();
   const first = take(left.client.states(), 1);
   await settle();
@@ -206,7 +206,7 @@ async function states(): Promise<void> {
   expect([(await first).length, left.open.length], [1, 0]);
 }
 
-/** Watches join one stream when they are whole; each gets its own events, once, in order. */
+/** Up-to-date watches share a stream; each gets its own events, once, in order. */
 async function shares(): Promise<void> {
   const rig = new Rig();
   const all = [await rig.read({ prefixes: ["a/"] }), await rig.read({ prefixes: ["b/"] }),
@@ -215,7 +215,7 @@ async function shares(): Promise<void> {
   for (const [index, name] of ["a/1", "b/1", "c", "a/2"].entries()) rig.last.put(name, 11 + index);
   expect([await all[0]!.next(), await all[1]!.next(), await all[2]!.next()],
          [["a/1", "a/2"], ["b/1"], ["c"]]);
-  // One with a state reads it alone, and joins from there: what lies between comes again.
+  // A watch with a state reads it alone, and joins from there: events in between come again.
   const joins = await rig.read({ prefixes: ["d/"], initial: true });
   expect([rig.open.length, asks(rig.last)], [2, ["?initial=true&prefix=d/", null]]);
   rig.last.event("put", { name: "d/1", revision: 9, value: 1 });
@@ -227,7 +227,7 @@ async function shares(): Promise<void> {
   rig.last.put("d/1", 19);
   rig.last.put("d/2", 21);
   expect([await all[0]!.next(), await joins.next()], [["a/3"], ["d/1", "ready", "d/2"]]);
-  // Names that the stream has need no other one.
+  // Names that the stream already has need no other stream.
   const count = rig.flows.length;
   const same = await rig.read({ names: ["a/9"], after: 21 });
   rig.last.put("a/9", 22);
@@ -236,7 +236,7 @@ async function shares(): Promise<void> {
   rig.open[0]!.put("a/9", 22);
   rig.open[0]!.put("a/9", 23);
   expect([await all[0]!.next(), await same.next()], [["a/9", "a/9"], ["a/9", "a/9"]]);
-  // The events of a commit come when all are there, and each watch knows its last one.
+  // The events of a commit arrive when it is complete, and each watch knows its last one.
   rig.open[0]!.put("a/4", "24.1");
   expect(await all[0]!.next(), []);
   rig.open[0]!.put("b/4", 24);
@@ -244,7 +244,7 @@ async function shares(): Promise<void> {
   expect([all[0]!.events.splice(0), all[1]!.events.splice(0)].flat()
     .map(({ name, id, endsCommit }) => [name, id, endsCommit]),
          [["a/4", "24", true], ["b/4", "24", true]]);
-  // The last event of a commit is for a watch that leaves before.
+  // The last event of a commit belongs to a watch that leaves before.
   const leaving = new Rig();
   const stays = await leaving.read({ prefixes: ["a/"] });
   const leaves = leaving.client.watch({ prefixes: ["b/"] });
@@ -263,13 +263,13 @@ async function shares(): Promise<void> {
   await settle();
   expect(stays.events.map(({ name, id, endsCommit }) => [name, id, endsCommit]),
          [["a/1", "12", true], ["a/2", "13", true]]);
-  // A gap is for all, and each gets its names of the state.
+  // A gap is for all watches, and each gets its names of the state.
   rig.open[0]!.event("gap", { revision: 30, oldest: 28 });
   rig.open[0]!.event("put", { name: "a/5", revision: 29, value: 1 });
   rig.open[0]!.event("ready", { revision: 30 }, 30);
   expect([await all[0]!.next(), await all[1]!.next()],
          [["gap", "a/5", "ready"], ["gap", "ready"]]);
-  // What ends one of them, and what has a stream of its own.
+  // The end of a single watch, and a watch that has a stream of its own.
   const abort = new AbortController();
   rig.revision = 30;
   const more = await rig.read({ prefixes: ["e/"], signal: abort.signal });
@@ -283,7 +283,7 @@ async function shares(): Promise<void> {
   expect([all.every(each => each.isOver && !each.error), rig.open.length], [true, 0]);
 }
 
-/** One that is not read goes on alone; so does each when their stream is refused. */
+/** An unread watch gets its own stream; so does each if the shared one is refused. */
 async function separations(): Promise<void> {
   const rig = new Rig();
   const quick = await rig.read({ prefixes: ["a/"] });
@@ -321,7 +321,7 @@ async function separations(): Promise<void> {
   expect([late.flows.length > 2, late.open.map(asks).map(([names]) => names).sort()],
          [true, ["?prefix=a/", "?prefix=b/"]]);
   await Promise.all(begun);
-  // One that is not read holds up no other that comes later.
+  // An unread watch does not delay another one that comes later.
   const full = new Rig();
   const begins = full.client.watch({ prefixes: ["a/"] }).next();
   await settle();

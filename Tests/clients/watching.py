@@ -1,4 +1,4 @@
-"""The watches of clients/python: nothing is lost and nothing comes twice."""
+"""The watches of clients/python: no event is lost and none comes twice."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ def told(event):
 
 
 def write(client, count):
-    """Random changes, and the changes that the history then has."""
+    """Makes random changes."""
     for number in range(count):
         name = random.choice(["a/1", "a/2", "b/1", "c"])
         kind = random.randrange(4)
@@ -51,13 +51,13 @@ def watches_through_cuts(binary):
     with process.Latchkey(binary) as service, Latchkey(service.url) as client:
         write(client, 80)
         expected = history(service)
-        # The later ones have no bound, so that it comes to the end however few bytes arrive.
+        # The later connections have no limit, so that it ends however few bytes arrive.
         bounds = iter([random.randint(300, 3000) for _ in range(4)])
         with FaultyProxy(service.address, lambda: next(bounds, None)) as proxy, \
                 Latchkey(proxy.url) as cut, cut.watch(after=0) as watch:
             expect([told(event) for event in take(watch, len(expected))], expected)
             expect(proxy.cut_count > 1, True)
-            # From another place, and of some names only.
+            # From another place, and only some names.
             middle = expected[len(expected) // 2]
             rest = [row for row in expected if row[2] > middle[2] and row[1] in ("a/1", "a/2", "c")]
             with client.watch("a/", names=["c"], after=middle[2]) as some:
@@ -138,7 +138,7 @@ def watches_states(binary):
                 watch.close()
         expect([state for state in seen[1:] if state["s/1"] != state["s/2"]], [])
         refused(ValueError, next, client.watch("s/").states())
-        # The end of an iteration is the end of its stream.
+        # The end of an iteration ends its stream.
         watch = direct.watch("s/", initial=True)
         for _ in watch.states():
             break
@@ -172,7 +172,7 @@ def watches_end(binary):
 
 
 def watches_share_a_stream(binary):
-    """Each has what it asked for, and knows where a commit ends; also through cuts."""
+    """Each has the events that it asked for, and knows where a commit ends; also through cuts."""
     with process.Latchkey(binary) as service, Latchkey(service.url) as direct:
         bounds = iter([None] * 6 + [3000, 5000])
         with FaultyProxy(service.address, lambda: next(bounds, None)) as proxy, \
@@ -183,7 +183,7 @@ def watches_share_a_stream(binary):
             seen = [[] for _ in watches]
             for watch, events in zip(watches, seen, strict=True):
                 stack.enter_context(at_once(functools.partial(follow, watch, events)))
-                # The next one joins those that are level.
+                # The next watch joins those that are up to date.
                 process.await_true("it is level", lambda watch=watch: watch.last_id)
             process.await_true("they have one stream",
                                lambda: service.metrics()["latchkey_watchers"] == 1)
@@ -210,7 +210,7 @@ def follow(watch, events):
 
 
 def watches_that_are_slow_leave_the_share(binary):
-    """And the others go on; a gap is one for each of them."""
+    """The others continue; each of them gets one gap."""
     with process.Latchkey(binary) as service, FaultyProxy(service.address) as proxy, \
             Latchkey(proxy.url) as client, client.watch("a/", initial=True) as slow, \
             client.watch(initial=True) as quick:
@@ -237,7 +237,7 @@ def watches_that_are_slow_leave_the_share(binary):
 
 
 def watches_that_join_within_a_commit(_):
-    """Some of the commit came together with the id at which the watch is level."""
+    """A part of the commit came with the id at which the watch is up to date."""
     log = ["6.1", "6.2", "6.3", "6", "7"]
     asked = []
 

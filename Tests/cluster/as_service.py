@@ -1,11 +1,11 @@
-"""Clusters that stand for one service: clients speak to the first replica, the others follow."""
+"""Clusters that act as one service: clients speak to the first replica, the others follow."""
 
 from network import Loopback
 from replicas import STRATEGIES, Cluster
 
 
 class ClusterAsService(Cluster):
-    """A context manager that gives the first replica. In the end all are the same, and end well."""
+    """A context manager that yields the first replica. In the end, all must be the same."""
 
     def __init__(self, binary, folder, count, *options, token=None):
         super().__init__(binary, folder, None, Loopback(), member_count=1, replica_count=count)

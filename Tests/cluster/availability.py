@@ -1,30 +1,30 @@
-"""How long the replicas did not go on, and whether in the times that docs/cluster.md promises.
+"""Measures how long replicas made no progress, against the times that docs/cluster.md promises.
 
-The times are judged only where nothing else uses the machine: `run.py --judge-times`.
+The times are judged only if nothing else uses the machine: `run.py --judge-times`.
 
-Design: what a fault excuses is taken out of each time that is judged: of a wait, or of the pause
-between two answers, the longest part counts in which nothing excused the replica. So a fault that
-excuses nothing, such as the end of one member of etcd, must not be noticed for longer than that.
+Design: a wait, or a pause between two answers, is judged without the parts that a fault excuses:
+the longest part in which no fault excused the replica counts. So a fault that excuses nothing, such
+as the end of one member of etcd, must not be noticed for longer than that.
 """
 
 from judge import FAILED, MADE, READ, REFUSED, UNKNOWN
 from process import Failure
 
 WRITES = ("put", "delete", "increment", "transaction")
-# Seconds. A change can wait 2 s before it is sent, and then 5 s for the log.
+# Seconds. A change can wait 2 s until it is sent, and then 5 s for the log.
 LIMITS = {"pause of writes": 3.0, "503 for a write": 2.0, "unknown outcome": 7.0,
           "read from memory": 1.0, "pause of reads": 1.0}
-# For a machine that has other work, and for what a client and the judge need.
+# For other work on the machine, and for the time of the client and the judge.
 ALLOWANCE_SECONDS = 2.0
 
 
 class Availability:
-    """The longest of each of the times, over all rounds; with `is_strict` none may be too long."""
+    """The longest of each of the times, over all rounds; with `is_strict` each has its limit."""
 
     def __init__(self, is_strict=True):
         self.is_strict = is_strict
         self.longest, self.age, self.errors = dict.fromkeys(LIMITS, 0.0), 0.0, []
-        # Of the last round.
+        # The times of the last round.
         self.last = {}
 
     def __str__(self):
@@ -32,7 +32,7 @@ class Availability:
                          for what, limit in LIMITS.items()) + f"; greatest age {self.age:.1f} s"
 
     def judge(self, operations, probers, readers, excuses):
-        """Takes those of one round."""
+        """Takes the times of one round."""
         self.errors, self.last = [], dict.fromkeys(LIMITS, 0.0)
         down = _by_replica(excuses["all"])
         idle = _by_replica(excuses["all"] + excuses["writes"])
@@ -54,7 +54,7 @@ class Availability:
             raise Failure("; ".join(self.errors[:5]))
 
     def _pauses(self, what, talker, fates, excuses):
-        """Between what was answered, and to the begin and the end of the round."""
+        """Judges pauses between answers, including those at the begin and the end of the round."""
         number = talker.replica.number
         ends = [each.end for each in talker.operations if each.end and each.fate in fates]
         times = [talker.began, *ends, talker.ended]
@@ -76,12 +76,12 @@ def _by_replica(excuses):
 
 
 def is_excused(each, excuses):
-    """Whether an operation was on its way at a time that is excused."""
+    """Whether an operation overlaps an excused time."""
     return any(begin < each.end and each.begin < end for begin, end in excuses)
 
 
 def longest_part(begin, end, excuses):
-    """Of the time from `begin` to `end`, the longest part outside of the excuses, sorted."""
+    """The longest part of the time from `begin` to `end` outside the excuses, which are sorted."""
     longest = 0
     for left, right in excuses:
         if right > begin and left < end:

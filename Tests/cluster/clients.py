@@ -1,7 +1,7 @@
-"""Clients of several replicas, which note what they asked and what they were answered.
+"""Clients of several replicas, which record their requests and answers.
 
-Each write carries a number of its own, its token: in the value, or as what is added. So a commit
-tells which request it comes from. Each client has a list that only its thread writes.
+Each write carries a unique number, its token: in the value, or as the amount added. So a commit
+shows its request. Each client has a list that only its thread writes.
 """
 
 import http.client
@@ -31,7 +31,7 @@ def path(name):
 
 
 class Talker(threading.Thread):
-    """Sends requests to one replica, and to another one when a connection is lost."""
+    """Sends requests to one replica, and to another one after a lost connection."""
 
     def __init__(self, cluster, choose):
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ class Talker(threading.Thread):
             self.connection.close()
 
     def send(self, each, method, target, body=None, headers=None):
-        """Returns whether there was an answer, which `each` then has."""
+        """Returns whether there was an answer, which is then in `each`."""
         each.replica = self.replica.number
         try:
             if self.connection is None:
@@ -134,19 +134,19 @@ class Talker(threading.Thread):
             answer = json.loads(text)
             each.fate = MADE if answer["succeeded"] else FAILED
             each.revision = answer["revision"]
-            # A put shows its revision alone.
+            # A put shows only its revision.
             each.seen = {one["name"]: (one["revision"], one.get("value"))
                          for one in answer["results"] if "value" in one or not one["revision"]}
 
 
 class Client(Talker):
-    """Writes, and reads that are linearizable."""
+    """Makes writes and linearizable reads."""
 
     def __init__(self, cluster, choose, tokens, number):
         super().__init__(cluster, choose)
         self.tokens, self.known = tokens, {}
-        # Commits of DELETE have no token. Those without a condition are one client's, one after
-        # the other, and those of other names have the revision that If-Match said.
+        # Commits of DELETE have no token. Those without a condition are made by one client, one
+        # after the other; those of other names have the revision of If-Match.
         self.own = NAMES[number]
 
     def step(self):
@@ -213,7 +213,7 @@ class Client(Talker):
                   path(name) + "?consistency=linearizable")
 
     def do_poll(self):
-        """Waits for a change of what this client knows."""
+        """Waits for a change of a property that this client knows."""
         name = self.choose.choice(NAMES)
         each = Operation("poll", None, name=name, matches=self.known.get(name, 0))
         self.send(each, "GET", f"{path(name)}?consistency=linearizable&wait=0.3"
@@ -228,7 +228,7 @@ class Client(Talker):
         self.send(each, "GET", "/v1/export?prefix=p/&consistency=linearizable")
 
     def do_fresh(self):
-        """A read that has what any replica has shown to this client."""
+        """Reads at least the state that any replica has shown to this client."""
         name, least = self.choose.choice(NAMES), max(self.known.values(), default=0)
         each = Operation("plain", None, name=name)
         each.least = least
@@ -264,7 +264,7 @@ class Reader(Talker):
 
 
 class Prober(Reader):
-    """Writes to one replica, without a pause that is worth mentioning."""
+    """Writes to one replica, with almost no pause."""
 
     def __init__(self, cluster, choose, replica, tokens):
         super().__init__(cluster, choose, replica)
@@ -278,9 +278,9 @@ class Prober(Reader):
 
 
 class Watcher(Talker):
-    """A watch that is cut again and again, and goes on at another replica."""
+    """A watch that is cut again and again, and continues at another replica."""
 
-    # Its parameters, and how many seconds it stays at a replica, at least and at most.
+    # Its parameters, and the least and the longest time in seconds that it stays at a replica.
     query, span = "", (0.05, 1.5)
 
     def __init__(self, cluster, choose, first):

@@ -1,8 +1,8 @@
-"""Increments with a key that are sent to all replicas at once: each is counted once.
+"""Increments with a key that are sent to all replicas at once; each must count once.
 
 Each request goes to every replica at the same moment, and is repeated at each of them until it has
-an answer, while replicas are killed and members of etcd lead and follow. All its answers have to be
-the same one, and all requests together have to have counted every number once.
+an answer, while replicas are killed and members of etcd lead and follow. All its answers must be
+the same, and all requests together must have counted every number once.
 """
 
 import collections
@@ -14,12 +14,12 @@ from clients import JSON, path
 from process import PATIENCE_SECONDS, Failure
 
 WORKERS = 4
-# A property whose requests have another key at each replica: a fault, which has to be found.
+# A property whose requests have another key at each replica: a fault that must be found.
 PLANTED = "planted"
 
 
 class Increment(threading.Thread):
-    """One request at one replica, until it has an answer."""
+    """Sends one request to one replica until it has an answer."""
 
     def __init__(self, replica, name, key, is_over):
         super().__init__(daemon=True)
@@ -36,7 +36,7 @@ class Increment(threading.Thread):
             try:
                 self.ask()
             except (OSError, http.client.HTTPException):
-                # The replica is down. The same request can have been made there or elsewhere.
+                # The replica is down. The same request may have been made there or elsewhere.
                 self.is_over.wait(0.02)
             except (ValueError, TypeError) as error:
                 self.error = f"no such answer is promised: {error}"
@@ -60,7 +60,7 @@ class Increment(threading.Thread):
 
 
 class Worker(threading.Thread):
-    """One key after the other."""
+    """Sends one key after the other."""
 
     def __init__(self, cluster, number, count, name):
         super().__init__(daemon=True)
@@ -84,7 +84,7 @@ class Worker(threading.Thread):
             self.answers[key] = [each.answer for each in asked]
 
     def key_at(self, replica, index):
-        """The same at each replica, but where that is what has to be found."""
+        """The same key at each replica, except for the planted fault."""
         key = f"{self.name}-{self.number}-{index}"
         return key + replica.node if self.name == PLANTED else key
 

@@ -1,4 +1,4 @@
-"""A way over TCP that takes its time: what comes in goes out later, in both directions."""
+"""Delays TCP: bytes that come in go out later, in both directions."""
 
 import contextlib
 import queue
@@ -10,7 +10,7 @@ PIECE_BYTES = 65_536
 
 
 class Way:
-    """Listens on a port of the loopback address for one target. Connections are delayed alike."""
+    """Listens on a port of the loopback address for one target. All connections have one delay."""
 
     def __init__(self, host, target):
         self.target, self.seconds, self.accepted = target, 0.0, 0
@@ -41,7 +41,7 @@ class Way:
             threading.Thread(target=self._write, args=(other, pieces), daemon=True).start()
 
     def _read(self, source, pieces):
-        """A piece that is empty is the end."""
+        """An empty piece is the end."""
         piece = b"."
         while piece:
             try:
@@ -60,7 +60,7 @@ class Way:
                     break
                 target.sendall(piece)
         with contextlib.suppress(OSError):
-            # The end goes on to who waits for it, and to who still sends.
+            # Also ends the reads and the writes of the other side.
             target.shutdown(socket.SHUT_RDWR)
 
     def close(self):

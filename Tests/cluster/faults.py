@@ -1,7 +1,7 @@
-"""What happens to replicas and members of etcd while clients run. Each fault ends by itself.
+"""Faults of replicas and members of etcd while clients run. Each fault ends by itself.
 
-A fault says what it excuses: `all` of a replica that does not run, and `writes` where no majority
-of etcd can be reached. All else goes on, and availability.py judges that it did.
+A fault names its excuses: `all` for a replica that does not run, and `writes` where no majority of
+etcd is reachable. Everything else must continue; availability.py judges that.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from replicas import await_true, signal_all
 DOWN_SECONDS_MAX = 1.5
 STOP_SECONDS = (0.2, 4.0)
 CUT_SECONDS = (0.5, 6.0)
-# docs/cluster.md: a replica that was not level for 5 s is stale; it looks every 200 ms.
+# docs/cluster.md: a replica that was not up to date for 5 s is stale; it looks every 200 ms.
 STALE_SECONDS = 6.0
 # While most disks are full, no replica takes writes.
 FULL = threading.Lock()
@@ -23,7 +23,7 @@ FULL = threading.Lock()
 
 @contextlib.contextmanager
 def away(cluster, replica):
-    """The process ends, or does not run, until the block is over."""
+    """The process has ended, or is stopped, until the block is over."""
     with replica.lock, cluster.excused("all", [replica]):
         yield
 
@@ -38,7 +38,7 @@ def kill_replica(cluster, choose):
 
 
 def lose_power(cluster, choose):
-    """Its disk forgets what was not synced. It follows on behind what is left."""
+    """Its disk loses everything that was not synced. It continues from the rest."""
     replica = choose.choice(cluster.replicas)
     with away(cluster, replica):
         pattern = replica.lose_power(choose)
@@ -47,7 +47,7 @@ def lose_power(cluster, choose):
 
 
 def fill_disk(cluster, choose):
-    """It must not be ready, or end, and goes on when there is room. Others do all the time."""
+    """It must be unready or end, and continue when there is room. Others always continue."""
     replica = choose.choice(cluster.replicas)
     with FULL, away(cluster, replica):
         replica.control.arm("write", "no-space", choose.randrange(20), 1 << 40)
@@ -56,7 +56,7 @@ def fill_disk(cluster, choose):
         time.sleep(choose.uniform(0, DOWN_SECONDS_MAX))
         has_ended = not replica.is_running()
         if not has_ended and choose.random() < 0.4:
-            # 3: what it has executed is not on its disk, and is in the log.
+            # 3: changes that it has executed are in the log, but not on its disk.
             replica.end(statuses=(0, 3))
             has_ended = True
         replica.control.disarm()
@@ -77,7 +77,7 @@ def end_replica(cluster, choose):
 
 
 def empty_replica(cluster, choose):
-    """It takes the state of another one, also if the log has forgotten its start."""
+    """It takes the state of another one, also if the log has lost its start."""
     replica = choose.choice(cluster.replicas)
     with away(cluster, replica):
         replica.forget()
@@ -103,7 +103,7 @@ def stop_replica(cluster, choose):
     return f"stop replica {replica.number} for {seconds:.1f} s"
 
 
-# A majority of etcd is there, and each replica reaches it: writes go on.
+# A majority of etcd is there, and each replica reaches it: writes continue.
 
 def kill_member(cluster, choose):
     member = choose.choice(cluster.members)
@@ -141,7 +141,7 @@ def move_leader(cluster, choose):
 
 
 def cut_member(cluster, choose):
-    """From the other members, from the replicas, or from both."""
+    """Cuts it from the other members, from the replicas, or from both."""
     member = choose.choice(cluster.members)
     return _cut_member(cluster, choose, member, f"member {member.number}")
 
@@ -161,14 +161,14 @@ def _cut_member(cluster, choose, member, name):
 
 
 def cut_replica(cluster, choose):
-    """From one member: the others have a majority."""
+    """Cuts it from one member: the others have a majority."""
     replica, member = choose.choice(cluster.replicas), choose.choice(cluster.members)
     with cluster.disturbed():
         words = _cut(cluster, choose, replica, [member])
     return f"cut replica {replica.number} from member {member.number} {words}"
 
 
-# No majority: writes are refused, and reads go on.
+# No majority: writes are refused, and reads continue.
 
 def no_quorum(cluster, choose):
     members = sorted(choose.sample(cluster.members, 2), key=lambda each: each.number)
@@ -179,7 +179,7 @@ def no_quorum(cluster, choose):
 
 
 def cut_all_members(cluster, choose):
-    """Each from the others; the replicas reach all of them."""
+    """Cuts each member from the others; the replicas reach all of them."""
     pairs = [(one.node, other.node) for one in cluster.members for other in cluster.members
              if one is not other]
     seconds = choose.uniform(*CUT_SECONDS)
@@ -192,7 +192,7 @@ def isolate_replica(cluster, choose):
     """It reaches neither members nor other replicas."""
     replica, seconds = choose.choice(cluster.replicas), choose.uniform(1, STALE_SECONDS + 1)
     far = [each for each in cluster.members + cluster.replicas if each is not replica]
-    # Another fault must not restart it, which would wait until the cut is over.
+    # Another fault must not restart it: the start would wait until the cut is over.
     with replica.lock, cluster.disturbed([replica]):
         words = _cut(cluster, choose, replica, far, seconds, then=lambda: _check_stale(
             replica, seconds))
@@ -219,7 +219,7 @@ def _stop(things, seconds):
 
 
 def _cut(cluster, choose, near, far, seconds=None, then=lambda: None):
-    """Both ways, or one of them. Returns words for it."""
+    """Cuts both directions, or one. Returns words for it."""
     seconds = seconds or choose.uniform(*CUT_SECONDS)
     out = [(near.node, each.node) for each in far]
     back = [(each.node, near.node) for each in far]

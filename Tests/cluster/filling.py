@@ -1,10 +1,10 @@
-"""Replicas whose disks are full, while clients write to all of them.
+"""Replicas with full disks, while clients write to all of them.
 
-First one replica: it falls behind, takes nothing, shows nothing old, and the others answer every
-write. Then two of three: what stores something is refused with 507, and what only removes is made.
-Each time there is room again in the end, and all replicas have the same. Each disk is a small file
-system in memory, in a mount namespace that a process holds, and ballast fills it. Where that cannot
-be made, the calls that write fail instead.
+First one replica: it falls behind, takes no writes, shows no old state, and the others answer every
+write. Then two of three: writes that store something are refused with 507, and deletions are made.
+Each time there is room again in the end, and all replicas have the same state. Each disk is a small
+file system in memory, in a mount namespace that a process holds, and ballast fills it. Where that
+is not possible, the calls that write fail instead.
 """
 
 import bisect
@@ -31,7 +31,7 @@ OUT_OF_ROOM = "/problems/disk-full"
 
 
 class SmallDisk:
-    """The disk of a replica, which its process alone sees."""
+    """The disk of a replica; only its process sees it."""
 
     def __init__(self, replica):
         self.path = replica.path
@@ -56,7 +56,7 @@ class SmallDisk:
 
 
 class FailingDisk:
-    """A disk whose calls say that it is full."""
+    """A disk whose calls fail as if it were full."""
 
     def __init__(self, replica):
         self.control = replica.control
@@ -72,7 +72,7 @@ class FailingDisk:
 
 
 class Cluster(replicas.Cluster):
-    """Its replicas have small disks."""
+    """A cluster whose replicas have small disks."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -94,14 +94,14 @@ class Cluster(replicas.Cluster):
 
 
 class Write:
-    """One request: what it put, when it was sent and answered, and how."""
+    """One request: its put, when it was sent and answered, and its status."""
 
     def __init__(self, replica, name, number):
         self.replica, self.name, self.number = replica, name, number
         self.begin, self.end, self.status = time.monotonic_ns(), None, None
 
     is_made = property(lambda self: self.status in (200, 201, 204))
-    # It is not made, and never will be.
+    # It is not made, and will not be.
     is_refused = property(lambda self: self.status in (503, 507))
 
     def __repr__(self):
@@ -109,7 +109,7 @@ class Write:
 
 
 class Talker(threading.Thread):
-    """One request after the other, at one replica."""
+    """Sends one request after the other, to one replica."""
 
     def __init__(self, replica):
         super().__init__(daemon=True)
@@ -138,7 +138,7 @@ class Talker(threading.Thread):
 
 
 class Writer(Talker):
-    """Puts numbers that only grow, to names of its own."""
+    """Puts increasing numbers, to names of its own."""
 
     def __init__(self, replica):
         super().__init__(replica)
@@ -154,13 +154,12 @@ class Writer(Talker):
         each.end, each.status = time.monotonic_ns(), status
         self.made_count += each.is_made
         if not each.is_made:
-            # What is refused at once is not asked for all the time.
+            # After a refusal, the next request waits a moment.
             self.is_stopped.wait(0.02)
 
 
 class Reader(Talker):
-    """Reads at one replica what the writer of another one writes; notes when, the age, the number.
-    """
+    """Reads another writer's property at one replica; records the time, the age and the number."""
 
     def __init__(self, replica, other):
         super().__init__(replica)
@@ -182,13 +181,13 @@ class Fill:
     def __init__(self, cluster, choose, count):
         self.cluster, self.count = cluster, count
         self.one_nanoseconds, self.most = 0, []
-        # Who has room all the time, who is full first, and the third one.
+        # The replica that always has room, the one whose disk is full first, and the third one.
         self.order = choose.sample(range(3), 3)
         self.writers = [Writer(replica) for replica in cluster.replicas]
         self.reader = Reader(*(cluster.replicas[number] for number in self.order[1::-1]))
 
     def run(self):
-        # What is removed later.
+        # For the later deletions.
         last = self.cluster.replicas[self.order[0]]
         for number in range(REMOVED):
             last.ask("PUT", path(f"d/{number}"), "1")
@@ -210,7 +209,7 @@ class Fill:
             each.finish()
 
     def await_writes(self, writers, count=10):
-        """Until each has got so many more acknowledged."""
+        """Waits until each has `count` more acknowledged writes."""
         wanted = [writer.made_count + count for writer in writers]
         for writer, least in zip(writers, wanted):
             await_true(lambda writer=writer: f"writes at replica {writer.replica.number}: "
@@ -219,7 +218,7 @@ class Fill:
                        or not writer.is_alive())
 
     def fill(self, number):
-        """Until a write finds no room: what the replica gives up for deletions is filled, too."""
+        """Fills it until no write has room, also the room that is reserved for deletions."""
         replica, disk = self.cluster.replicas[number], self.cluster.disks[number]
         await_true("a replica with a full disk is not ready",
                    lambda: disk.fill() or replica.status_of("/readyz") == 503)
@@ -248,7 +247,7 @@ class Fill:
         revision = other.ask("GET", "/v1/count")[1]["Latchkey-Revision"]
         for query in ("", "?consistency=linearizable", f"?min-revision={revision}"):
             expect_problem(full, "GET", path("w/0/0") + query, None, 503, "/problems/not-level")
-        # It would not learn what becomes of them.
+        # It would not learn their outcome.
         expect_problem(full, "PUT", path("p"), "1", 507, OUT_OF_ROOM)
         expect_problem(full, "DELETE", path("d/0"), None, 507, OUT_OF_ROOM)
         self.await_known(other, 1)
@@ -261,7 +260,7 @@ class Fill:
         self.await_writes(self.writers)
 
     def fill_most(self):
-        """What stores something is refused, and what removes is made."""
+        """Writes that store something are refused, and deletions are made."""
         one, *full = (self.cluster.replicas[number] for number in self.order)
         for replica in full:
             self.cluster.disks[replica.number].fill()
@@ -294,7 +293,7 @@ def expect_problem(replica, method, target, body, status, problem):
 
 
 def run(cluster, choose, count, _disturb):
-    """Returns figures, and what was asked and answered."""
+    """Returns figures, and the requests with their answers."""
     fill = Fill(cluster, choose, count)
     fill.run()
     export, (changes, _) = cluster.settle()
@@ -311,7 +310,7 @@ def run(cluster, choose, count, _disturb):
 
 
 def numbers(changes):
-    """What was put, in its order: names and numbers."""
+    """The puts, in their order: names and numbers."""
     return [(effect["name"], effect["value"]) for change in changes
             for effect in change["effects"] if effect["name"].startswith("w/")]
 
@@ -334,7 +333,7 @@ def judge(writes, changes, reads, full, most):
     for begin, age, name, number in reads:
         if age > STALE_SECONDS:
             raise Failure(f"a replica shows a state that is {age} s old")
-        # What was acknowledged before is in it.
+        # It must contain the writes that were acknowledged before.
         before = made[name][:bisect.bisect(made[name], (begin - age * 1e9,))]
         if before and before[-1][1] > number:
             raise Failure(f"{number} is shown with an age of {age} s, and {before[-1]} is newer")

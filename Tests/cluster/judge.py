@@ -1,10 +1,10 @@
 """Whether the answers of several replicas can come from one service.
 
 Design: revisions make the check exact without a search. All commits, in the order of their
-revisions, are the one order of changes. An operation has a place in it: behind the commit that it
+revisions, are the one order of changes. An operation has a place in it: after the commit that it
 made, or anywhere where its answer is true. Each operation gets the lowest place that is true and
-not before those that had ended when it began; going through them in the order of their begins, no
-other choice leaves more room. If one has no place, there is no order that explains all answers.
+not before the places of operations that had ended when it began. In the order of their begins, no
+other choice leaves more room. If one has no place, no order explains all answers.
 """
 
 import bisect
@@ -19,8 +19,8 @@ MADE, REFUSED, UNKNOWN, READ, FAILED = "made", "refused", "unknown", "read", "fa
 class Operation:
     """A request and its answer.
 
-    `seen` has what the answer shows: for each name the revision and the value, (0, None) if there
-    was none. `revision` is that of the commit, or of the state that was read.
+    `seen` is the content of the answer: for each name the revision and the value, (0, None) if
+    there was none. `revision` is that of the commit, or of the state that was read.
     """
 
     def __init__(self, kind, replica, token=None, name=None, matches=None, puts=None, seen=None):
@@ -29,7 +29,7 @@ class Operation:
         self.begin = self.end = 0
         self.fate, self.status, self.revision, self.age = UNKNOWN, None, None, None
         self.place = None
-        # Of a count, and the revision that was asked for at least.
+        # The count that was read, and the least revision that was requested.
         self.count, self.least = None, 0
 
     def copy(self, **changes):
@@ -42,7 +42,7 @@ class Operation:
 
 
 class Order:
-    """All commits, and each name's versions: (revision, value, created), None where it went."""
+    """All commits, and each name's versions: (revision, value, created), None after a removal."""
 
     def __init__(self, start, changes):
         self.start, self.revision, self.tokens = start, start, {}
@@ -100,7 +100,7 @@ def shown(version):
 
 
 class Floor:
-    """The highest place of all operations that had ended at a time; asked with rising times."""
+    """The highest place of the operations that had ended at a time; times must rise."""
 
     def __init__(self, place):
         self.place, self.ended, self.witness = place, [], None
@@ -117,7 +117,7 @@ class Floor:
 
 
 class Ceiling:
-    """The place before that of each write that began after a time."""
+    """The place just before all writes that began after a time."""
 
     def __init__(self, order, operations):
         writes = [(each.begin, each.place or order.tokens.get(each.token)) for each in operations
@@ -135,7 +135,7 @@ class Ceiling:
 
 
 def check(order, operations):
-    """Raises a Failure that says which answer no order explains."""
+    """Raises a Failure that names an answer which no order explains."""
     by_token = {each.token: each for each in operations if each.token is not None}
     for token, revision in order.tokens.items():
         if token not in by_token:
@@ -149,7 +149,7 @@ def check(order, operations):
 
 def _place(order, operations):
     floor = Floor(order.start)
-    # Those of a name that no other DELETE can have made.
+    # Removals that no other DELETE can have made.
     free = dict(order.removals)
     owned = {each: revision for revision, each in order.removals.items()}
     for each in operations:
@@ -187,7 +187,7 @@ def _place_of(order, each, low, free, owned):
     if each.fate == MADE:
         return _place_of_write(order, each, low, free, owned)
     if each.kind in ("page", "transaction", "count", "export"):
-        # The answer says its place.
+        # The answer contains its place.
         holds = low <= each.revision <= order.revision and _sees(order, each, each.revision)
         if each.kind == "transaction":
             holds = holds and order.at(each.name, each.revision)[0] != each.matches
@@ -232,7 +232,7 @@ def _sees(order, each, place):
 
 
 def _check_plain(order, operations):
-    """Reads that need not be level: their age, their replica's writes, and that none goes back."""
+    """Plain reads: their age, their replica's writes, and that none goes back."""
     acknowledged = Floor(order.start)
     own = collections.defaultdict(lambda: Floor(order.start))
     for each in operations:
@@ -272,7 +272,7 @@ def _is_between(order, each, low, ceiling):
 
 
 def check_events(order, first, events):
-    """A watch has to have got each effect behind a revision once, in order."""
+    """A watch must get each effect after a revision once, in order."""
     compare_events([each for each in order.effects if each[0] > first], events)
 
 

@@ -1,7 +1,7 @@
-"""Load while somebody works on etcd, and what it was answered, judged exactly (judge.py).
+"""Load while an operator works on etcd; its answers are judged exactly (judge.py).
 
 All writes of a round are in the history of the replicas, or in that of a folder which is served
-without a cluster: what was acknowledged is there once, and what was refused is not.
+without a cluster: acknowledged writes are there once, and refused ones are not.
 """
 
 import http.client
@@ -22,12 +22,12 @@ from replicas import all_changes
 CLIENTS = 3
 # So that the members of etcd and the replicas get the processors, too.
 PAUSE_SECONDS = 0.02
-# Names of what is written beside the load.
+# Prefix of properties that are not part of the load.
 OTHERS = "o/"
 
 
 class Paced:
-    """A talker that leaves time to others, and waits while the load rests."""
+    """A talker that pauses between requests, and waits while the load rests."""
 
     is_idle = False
 
@@ -48,10 +48,10 @@ class Looker(Paced, Reader):
 
 
 class Writer(Paced, Prober):
-    """Writes to one replica. Says what it was answered last."""
+    """Writes to one replica. `last` is the last answer."""
 
     last = None
-    # The length of a value beside its token.
+    # The length of a value without its token.
     padding = 0
 
     def send(self, each, method, target, body=None, headers=None):
@@ -64,7 +64,7 @@ class Writer(Paced, Prober):
         super().take(each, headers, text)
 
     def made_since(self, since):
-        """How many writes were made that began then or later."""
+        """The number of writes that were made and began then or later."""
         count = 0
         for each in reversed(self.operations):
             if each.begin < since:
@@ -94,14 +94,14 @@ class Load:
         return random.Random(self.choose.random())
 
     def add(self, replica):
-        """Writes at a further replica, too."""
+        """Also writes at this further replica."""
         writer = Writer(self.cluster, self.seeded(), replica, self.tokens)
         self.writers.append(writer)
         self.talkers.append(writer)
         writer.start()
 
     def await_writes(self, replicas=None, count=1):
-        """Until each of the replicas, or of those named, has made so many new writes."""
+        """Waits until each of the replicas, or of those named, has made `count` new writes."""
         since = time.monotonic_ns()
         for writer in self.writers:
             if replicas is not None and writer.replica not in replicas:
@@ -114,7 +114,7 @@ class Load:
                 raise Failure(f"replica {writer.replica.number}: {writer.error}")
 
     def await_answer(self, *statuses):
-        """Until each replica has answered a write so."""
+        """Waits until each replica has answered a write with one of the statuses."""
         for writer in self.writers:
             await_true(lambda writer=writer: f"an answer {statuses} of replica "
                        f"{writer.replica.number}, which answered {writer.last}",
@@ -124,7 +124,7 @@ class Load:
                 raise Failure(f"replica {writer.replica.number}: {writer.error}")
 
     def rest(self):
-        """Until no request is on its way."""
+        """Waits until no request is on its way."""
         self.cluster.gate.clear()
         await_true("the load rests", lambda: all(each.is_idle for each in self.talkers))
 
@@ -147,7 +147,7 @@ class Load:
         return sorted(found, key=lambda each: each.begin)
 
     def judge(self):
-        """Ends it. All replicas are the same then, and have all that was acknowledged, once."""
+        """Ends it. All replicas must then have one state with each acknowledged write once."""
         self.stop()
         export, (changes, revision) = self.cluster.settle()
         await_true("the watch is at the end",
@@ -165,8 +165,8 @@ class Load:
     def judge_folders(self):
         """Ends it. Serves the data of each replica, which has ended, without the cluster.
 
-        Each has a part of one history, from the begin on, and the longest has all that was
-        acknowledged. What expires while it is served, expires by the clock of the machine.
+        Each has a part of one history, from its begin, and the longest has all acknowledged writes.
+        Meanwhile, properties expire by the clock of the machine.
         """
         self.stop()
         stop([self.watcher])
@@ -183,7 +183,7 @@ class Load:
         return self.figures()
 
     def events(self, revision):
-        """What the watch has got of the load up to a revision."""
+        """The load's events that the watch has got, up to a revision."""
         return [each for each in self.watcher.events
                 if each[0] <= revision and not each[1].startswith(OTHERS)]
 
@@ -193,7 +193,7 @@ class Load:
 
 
 def own(changes):
-    """Without the effects on what others wrote."""
+    """Without the effects on others' properties."""
     return [{**change, "effects": [effect for effect in change["effects"]
                                    if not effect["name"].startswith(OTHERS)]}
             for change in changes]
@@ -217,7 +217,7 @@ def has_no_expiry(change):
 
 
 def words(replica):
-    """What /readyz?verbose says of the cluster, or the log of one that does not answer."""
+    """The cluster's part of /readyz?verbose, or the log of a replica that does not answer."""
     try:
         status, _, text = replica.ask("GET", "/readyz?verbose", expect=None)
         checks = json.loads(text)["checks"]

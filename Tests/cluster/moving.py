@@ -1,8 +1,8 @@
-"""Watches that change the replica all the time: no event is lost, doubled or out of order.
+"""Watches that change the replica again and again: no event is lost, doubled or out of order.
 
 Several watches, of all names or of some, go from replica to replica with the id of the last event,
-in the middle of a transaction too, while clients write and replicas are killed. In the end each has
-to have got the effects of all commits that it watches, once, in their order.
+in the middle of a transaction too, while clients write and replicas are killed. In the end, each
+must have got the effects of all commits that it watches, once, in their order.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def expected(order, query):
 
 
 def run(cluster, choose, faults, disturb):
-    """Returns figures, and what was recorded."""
+    """Returns figures, and the recorded events."""
     def seeded():
         return random.Random(choose.random())
 
@@ -80,7 +80,7 @@ def judge(order, recorded):
 
 
 def _changed(recorded, change):
-    """One of the watches with many events, changed in its middle."""
+    """Changes the middle of the watch with the most events."""
     (query, found), *others = sorted(recorded, key=lambda each: -len(each[1]))
     middle = len(found) // 2
     return [(query, found[:middle] + change(found[middle:])), *others]

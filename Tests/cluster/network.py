@@ -1,12 +1,12 @@
 """A network of its own for each member of etcd and each replica, and cuts between them.
 
-Design: the campaign runs in a new user and network namespace, where it may do what root may. Each
-node has a network namespace, which a process holds, and one link to the campaign, which forwards.
-A cut is a rule of routing that drops what it would forward from one node to another one: no answer
-and no reset comes, so connections hang, and new ones are not made. The campaign reaches every node
-in spite of cuts. Nothing outside can reach a node, so nodes listen on their addresses.
+Design: the campaign runs in a new user and network namespace, where it has the rights of root. Each
+node has a network namespace, which a process holds, and one link to the campaign, which forwards. A
+cut is a rule of routing that drops packets from one node to another one: no answer and no reset
+comes, so connections hang, and new ones are not made. The campaign reaches every node in spite of
+cuts. No program outside can reach a node, so nodes listen on their addresses.
 
-Where namespaces cannot be made, all listen on the loopback address, and nothing is cut.
+Where namespaces are not possible, all nodes listen on the loopback address, and no network is cut.
 """
 
 import collections
@@ -19,14 +19,14 @@ from process import PATIENCE_SECONDS
 
 INSIDE = "LATCHKEY_CAMPAIGN_NETWORK"
 WAYS = (["unshare", "--user", "--map-root-user", "--net"], ["unshare", "--net"])
-# All that a network needs.
+# Commands that a network needs.
 PROBE = ("echo 1 >/proc/sys/net/ipv4/ip_forward && ip link set lo up "
          "&& ip link add probe type veth peer name other "
          "&& ip rule add from 10.77.0.2 to 10.77.0.3 blackhole && unshare --net true")
 
 
 def enter():
-    """Starts this program anew in namespaces. Returns why not, or None inside."""
+    """Restarts this program in namespaces. Returns the reason if it cannot, or None inside."""
     if INSIDE in os.environ:
         return os.environ[INSIDE] or None
     reason = ""
@@ -45,7 +45,7 @@ def enter():
 
 
 class Loopback:
-    """One address for all."""
+    """One address for all nodes."""
 
     can_cut = False
 
@@ -53,7 +53,7 @@ class Loopback:
         return "127.0.0.1"
 
     def inside(self, _):
-        """What stands before a command so that it runs on a node."""
+        """The words before a command that make it run on a node."""
         return []
 
     def heal(self):
@@ -76,7 +76,7 @@ class Star:
         with open("/proc/sys/net/ipv4/ip_forward", "w", encoding="ascii") as file:
             file.write("1")
         for node, address in self.addresses.items():
-            # It ends when the campaign has gone, and with it the namespace.
+            # The process ends with the campaign, and its namespace with it.
             holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec cat"],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self.holders[node] = holder
@@ -93,7 +93,7 @@ class Star:
         return ["nsenter", f"--net=/proc/{self.holders[node].pid}/ns/net"]
 
     def cut(self, pairs):
-        """Drops what goes from the first to the second one of each pair."""
+        """Drops packets from the first to the second node of each pair."""
         self._change(pairs, 1)
 
     def mend(self, pairs):
@@ -104,7 +104,7 @@ class Star:
             for pair in pairs:
                 former = self.cuts[pair]
                 self.cuts[pair] += by
-                # Several faults can cut the same way.
+                # Several faults can cut the same direction.
                 if not former or not self.cuts[pair]:
                     self._rule("add" if by > 0 else "del", pair)
 

@@ -1,4 +1,4 @@
-"""Work on who may reach etcd, with which certificates, and where."""
+"""Work on the access to etcd: users, certificates and addresses."""
 
 import signal
 
@@ -9,9 +9,9 @@ PASSWORD = "root"
 
 
 def rights(trial):
-    """They are taken away and given back. Each replica says what etcd says, and goes on.
+    """Rights are taken away and given back. Each replica reports etcd's error, and continues.
 
-    One that starts meanwhile waits for them.
+    A replica that starts meanwhile waits for them.
     """
     cluster = trial.cluster
     for words in (("user", "add", f"root:{PASSWORD}"), ("user", "grant-role", "root", "root"),
@@ -44,14 +44,14 @@ rights.needs = Needs(secure=True)
 
 
 def certificates(trial):
-    """Those of members and replicas are of another authority, and none of the replicas restarts.
+    """Certificates of members and replicas get another authority, and no replica restarts.
 
-    Files are replaced, and SIGHUP says so, as renewals do. Writes go on.
+    Files are replaced, and SIGHUP announces it, as renewals do. Writes continue.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes()
     later = Authority(cluster.folder, "second")
-    # Whom all trust, what all show, and whom they trust then.
+    # First all trust both authorities, then all use the new one, and then they trust only that.
     both = [cluster.authority, later]
     files = [cluster.files(replica) for replica in cluster.replicas]
     for step in ("both", "renewed", "later"):
@@ -74,9 +74,9 @@ certificates.needs = Needs(secure=True)
 
 
 def addresses(trial):
-    """All members move to other addresses, and none of the replicas restarts: a file names them.
+    """All members move to other addresses, and no replica restarts: a file names them.
 
-    A file that cannot be read as that changes nothing.
+    A file with invalid addresses changes nothing.
     """
     cluster, load = trial.cluster, trial.load()
     for member in trial.choose.sample(cluster.members, 3):

@@ -1,7 +1,7 @@
-"""Backups of etcd that are restored, and a log that is deleted.
+"""Backups of etcd that are restored, and a deleted log.
 
-The folders of the replicas have what etcd lacks then: it stays, each replica says what happened,
-and none says that a folder be deleted before it was copied.
+The folders of the replicas then have writes that etcd lacks: they stay, each replica reports it,
+and none advises to delete a folder before it was copied.
 """
 
 import json
@@ -29,7 +29,7 @@ def former_life(trial, token):
 
 
 def restored_as_other(trial):
-    """With a token of its own the restored etcd has another ID. All replicas stop, and say so."""
+    """With another token the restored etcd has another ID. All replicas stop and report it."""
     cluster = trial.cluster
     known = cluster.cluster_id(cluster.members[0])
     load, _ = former_life(trial, OTHER_TOKEN)
@@ -44,7 +44,7 @@ def restored_as_other(trial):
 
 
 def restored_as_same(trial):
-    """With the same token it has the same ID. The log lacks what the replicas have: all stop."""
+    """With the same token it has the same ID. The log lacks the replicas' writes: all stop."""
     cluster = trial.cluster
     load, _ = former_life(trial, None)
     for replica in cluster.replicas:
@@ -57,9 +57,9 @@ def restored_as_same(trial):
 
 
 def grown(trial, load, place, by):
-    """A new replica writes until the log has gone beyond a place, and etcd is compacted.
+    """A new replica writes until the log has passed a place, and etcd is compacted.
 
-    Returns what the folders had.
+    Returns the figures of the folders.
     """
     cluster = trial.cluster
     for replica in cluster.replicas:
@@ -67,7 +67,7 @@ def grown(trial, load, place, by):
     figures = load.judge_folders()
     new = cluster.add_replica(trial.binary)
     cluster.restart(new, trial.choose)
-    # The records of the replicas have places of the log, too.
+    # The records of the replicas also have places of the log.
     while int(cluster.key(LOG)["mod_revision"]) <= place + 20:
         put(new)
     cluster.ctl("compact", str(place + by))
@@ -84,7 +84,7 @@ def revision(headers):
 
 
 def restored_and_grown(trial):
-    """It has grown beyond the places of the replicas, and was compacted: none goes on in it."""
+    """It has passed the places of the replicas, and was compacted: no replica continues in it."""
     load, place = former_life(trial, None)
     figures = grown(trial, load, place, 20)
     for replica in trial.cluster.replicas[:3]:
@@ -93,7 +93,7 @@ def restored_and_grown(trial):
 
 
 def restored_as_other_and_grown(trial):
-    """The ID tells that it is another log: `diverged`, not `too-late`."""
+    """The ID shows that it is another log: `diverged`, not `too-late`."""
     cluster = trial.cluster
     known = cluster.cluster_id(cluster.members[0])
     load, place = former_life(trial, OTHER_TOKEN)
@@ -104,7 +104,7 @@ def restored_as_other_and_grown(trial):
 
 
 def restored_and_compacted_behind(trial):
-    """It was compacted exactly behind the place of a replica, which cannot know its entry then."""
+    """It was compacted exactly at the place of a replica, which cannot know its entry then."""
     cluster = trial.cluster
     load = trial.load()
     load.await_writes(count=WRITES)
@@ -123,9 +123,9 @@ def restored_and_compacted_behind(trial):
 
 
 def second_life(trial, token):
-    """A replica with an empty folder at a restored etcd gives no revision again.
+    """A replica with an empty folder at a restored etcd never repeats a revision.
 
-    A write with the ETag of the former life does not overwrite what has come in the new one.
+    A write with the ETag of the former life does not overwrite a value of the new one.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes(count=WRITES)
@@ -133,7 +133,7 @@ def second_life(trial, token):
     load.await_writes(count=WRITES)
     load.stop()
     cluster.settle()
-    # So much that the new life comes to its revisions again, if it can.
+    # Enough writes that the new life reaches the same revisions again, if it can.
     replica = cluster.replicas[0]
     for number in range(50):
         former = put(replica, f"former {number}")
@@ -160,19 +160,19 @@ def second_life(trial, token):
 
 
 def second_life_as_same(trial):
-    """The same ID: what begins with an empty folder at a log that is not empty tells it."""
+    """The same ID: a replica with an empty folder recognizes it by the log, which is not empty."""
     return second_life(trial, None)
 
 
 def second_life_as_other(trial):
-    """Another ID: the agreement tells it, too, and has the new one then."""
+    """Another ID: the agreement shows it, too, and gets the new one."""
     return second_life(trial, OTHER_TOKEN)
 
 
 def second_life_of_all(trial):
     """All folders are moved away, and all replicas start at once at a restored etcd.
 
-    They are one service again, and give no revision of the former life.
+    They are one service again, and repeat no revision of the former life.
     """
     cluster = trial.cluster
     for replica in cluster.replicas:
@@ -190,7 +190,7 @@ def second_life_of_all(trial):
     cluster.settle()
     value, headers = read(cluster.replicas[0])
     expect("what was saved", value, "saved")
-    # One that was empty, too, can have begun a later life: the last one is for all.
+    # Another empty replica may have begun a later life: the last one is for all.
     cluster.start = cluster.replicas[0].ask_json("/v1/changes?limit=1")["revision"]
     if not revision(headers) <= former < cluster.start:
         raise Failure(f"{former} was given, and the new life begins at {cluster.start}")
@@ -205,7 +205,7 @@ def read(replica):
 
 
 def deleted_log(trial):
-    """`etcdctl del` of the log's key: all replicas stop and say so, and no new one begins there."""
+    """`etcdctl del` of the log's key: all replicas stop and report it, and no new one begins."""
     cluster, load = trial.cluster, trial.load()
     load.await_writes(count=WRITES)
     trial.await_known()
@@ -220,13 +220,13 @@ def deleted_log(trial):
     cluster.replicas.remove(new)
     for replica in cluster.replicas:
         replica.end(statuses=(0, 1))
-        # A write on its way can have made the key again.
+        # A write that was on its way may have made the key again.
         trial.await_refusal(replica, LOG)
     return load.judge_folders()
 
 
 def deleted_log_of_stopped(trial):
-    """It is deleted while no replica runs. One with data does not go on, no new one begins."""
+    """It is deleted while no replica runs. None with data continues, and no new one begins."""
     cluster, load = trial.cluster, trial.load()
     load.await_writes(count=WRITES)
     trial.await_known()
@@ -243,14 +243,14 @@ def deleted_log_of_stopped(trial):
     new.kill()
     cluster.replicas.remove(new)
     if cluster.key(LOG):
-        raise Failure("a replica has begun the log anew")
+        raise Failure("a replica has begun the log again")
     return load.judge_folders()
 
 
 def lagging(trial, change):
-    """One replica has not executed what was acknowledged when its log becomes another one.
+    """One replica has not executed an acknowledged write when its log becomes another one.
 
-    It answers no linearizable read with less: such a read began behind the acknowledgement.
+    It answers no linearizable read with less: such a read began after the acknowledgement.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes(count=WRITES)
@@ -266,12 +266,13 @@ def lagging(trial, change):
     await_true("it has that, too", lambda: behind.export() == others[0].export())
     os.kill(behind.process.pid, signal.SIGSTOP)
     try:
-        # What a member sends now would be read later: its watch ends before.
+        # The replica would read pending messages of a member later: the restart ends its watch
+        # before.
         for member in cluster.members:
             member.restart(cluster.members)
         least = put(others[0], "acknowledged")
         change(cluster, backup)
-        # They wait in its queue, and begin behind the acknowledgement.
+        # They wait in its queue, and begin after the acknowledgement.
         reads = [LinearizableReads(behind) for _ in range(READERS)]
         for each in reads:
             each.start()
@@ -293,7 +294,7 @@ def lagging(trial, change):
 
 
 class LinearizableReads(threading.Thread):
-    """Reads until it is over. Notes the revisions that it was shown."""
+    """Reads until it is over. Records the revisions in the answers."""
 
     def __init__(self, replica):
         super().__init__(daemon=True)
@@ -308,12 +309,12 @@ class LinearizableReads(threading.Thread):
 
 
 def restored_while_one_lags(trial):
-    """The restored log ends before the place of the one that lags."""
+    """The restored log ends before the place of the replica that lags."""
     return lagging(trial, lambda cluster, backup: cluster.restore(backup))
 
 
 def deleted_while_one_lags(trial):
-    """The key is not there, so no log ends anywhere."""
+    """The key does not exist, so the log has no end."""
     return lagging(trial, lambda cluster, _: cluster.ctl("del", LOG))
 
 

@@ -3,14 +3,14 @@
 from operated import Needs, encoded
 from process import Failure, await_true
 
-# A commit takes four ways of this time if its member leads, else six. Beyond 0.6 s, the patience of
-# a replica has to grow.
+# A commit takes four times this delay if its member leads, else six. Beyond 0.6 s, a replica must
+# become more patient.
 SLOW_SECONDS = (0.1, 0.2)
 SLOW_WRITES = 15
 
 
 def replaced_members(trial):
-    """Each member is removed, and comes back empty at its address. Writes go on."""
+    """Each member is removed, and comes back empty at its address. Writes continue."""
     cluster, load = trial.cluster, trial.load()
     for member in trial.choose.sample(cluster.members, 3):
         cluster.remove_member(member)
@@ -22,10 +22,10 @@ def replaced_members(trial):
 
 
 def learner_at_old_address(trial):
-    """What etcd says for a lost member. The learner refuses all; writes go on at all replicas.
+    """etcd's advice for a lost member. The learner refuses all; writes continue at all replicas.
 
-    Also at one that starts meanwhile, and when the voters have been away, so that all replicas have
-    been sent to the learner.
+    Also at a replica that starts meanwhile, and after the voters have been away, so that all
+    replicas have been sent to the learner.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes()
@@ -54,14 +54,14 @@ def learner_at_old_address(trial):
 
 
 def lone_member(trial):
-    """One lost its disk, and was started as a cluster of one. No replica uses it.
+    """A member lost its disk, and was started as a cluster of one. No replica uses it.
 
-    While it alone answers, none is ready, and each says of which address and which clusters. When
-    the others are back, all replicas go on, also one that was empty, with one state.
+    While it alone answers, no replica is ready, and each names the address and the clusters. When
+    the others are back, all replicas continue with one state, also one that was empty.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes()
-    # Else the replica that is empty begins a new life, and watches begin anew.
+    # Otherwise the empty replica begins a new life, and watches start again.
     trial.await_known()
     lone, *others = trial.choose.sample(cluster.members, 3)
     known = cluster.cluster_id(others[0])
@@ -96,9 +96,9 @@ def lone_member(trial):
 
 
 def new_cluster_beside_a_lone_member(trial):
-    """No replica of a cluster that is new begins at a member of another etcd.
+    """No replica of a new cluster begins at a member of another etcd.
 
-    Else the first ones would serve a state that the lone member alone has.
+    Otherwise the first ones would serve a state that only the lone member has.
     """
     cluster = trial.cluster
     lone, *others = trial.choose.sample(cluster.members, 3)
@@ -130,7 +130,7 @@ def new_cluster_beside_a_lone_member(trial):
 
 
 def later_version(trial):
-    """The members go from 3.4 to 3.5, one after the other. Writes go on."""
+    """The members go from 3.4 to 3.5, one after the other. Writes continue."""
     cluster, load = trial.cluster, trial.load()
     for member in trial.choose.sample(cluster.members, 3):
         load.await_writes()
@@ -145,10 +145,10 @@ later_version.needs = Needs(both=True)
 
 
 def slow_members(trial):
-    """100 and 200 ms each way, between replicas and members and between members.
+    """100 and 200 ms in each direction, between replicas and members and between members.
 
-    Writes are slow, and go on. Replicas that have learned how slow do not send most entries again,
-    and do not change the member for that.
+    Writes are slow, and continue. Replicas that have learned the delay resend few entries, and do
+    not change the member because of it.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes()

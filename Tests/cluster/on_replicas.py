@@ -1,4 +1,4 @@
-"""Work on the replicas: clocks, copied folders, ones that come too late."""
+"""Work on the replicas: clocks, copied folders, replicas that come too late."""
 
 import os
 import shutil
@@ -11,9 +11,10 @@ HOUR_SECONDS = 3600
 
 
 def clocks(trial):
-    """Those of replicas go an hour forward and back under load. Nothing is lost, doubled or older.
+    """Clocks of replicas go an hour forward and back under load. No write is lost, doubled or
+    older.
 
-    A property with a life can end too early, and on all replicas then.
+    A property with a time to live can end too early, then on all replicas.
     """
     cluster, load = trial.cluster, trial.load()
     for seconds in (HOUR_SECONDS, -HOUR_SECONDS, 0):
@@ -29,9 +30,9 @@ def clocks(trial):
 
 
 def copied_folder(trial):
-    """A copy of a folder is started beside it. One of the two stops, and says that it is a copy.
+    """A copy of a folder is started beside it. One of the two stops, and reports that it is a copy.
 
-    The others go on, and all that was acknowledged at both is there once.
+    The others continue, and all writes acknowledged at both are there once.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes()
@@ -60,10 +61,10 @@ def is_stopped(trial, replica):
 
 
 def too_late(trial):
-    """Etcd is compacted beyond replicas that are away: one that runs, and one that starts.
+    """etcd is compacted past replicas that are away: one is stopped, and one has ended.
 
-    They say so, and name a copy before anything is deleted. A client that writes there is sent to
-    another replica. Neither holds the compaction any more. With empty folders both join.
+    They report it, and advise a copy before a deletion. A client that writes there is sent to
+    another replica. Neither delays the compaction any more. With empty folders both join.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes()
@@ -71,7 +72,8 @@ def too_late(trial):
     ended.end()
     os.kill(frozen.process.pid, signal.SIGSTOP)
     try:
-        # What a member sends now would be read later: its watch ends before.
+        # The replica would read pending messages of a member later: the restart ends its watch
+        # before.
         for member in cluster.members:
             member.restart(cluster.members)
         load.await_writes([other], count=20)
@@ -92,7 +94,7 @@ def too_late(trial):
 
 
 def held(cluster, replicas):
-    """The records of replicas that still ask for the log."""
+    """The records of replicas that still need the log."""
     addresses = [f"http://{each.host}:{each.port}" for each in replicas]
     return [each for each in cluster.records().values()
             if each["url"] in addresses and each.get("needsLog", True)]

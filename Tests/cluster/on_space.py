@@ -1,4 +1,4 @@
-"""Work on what etcd keeps, and how much it takes."""
+"""Work on the keys of etcd, and on its limits."""
 
 import threading
 
@@ -10,15 +10,16 @@ from process import Failure
 QUOTA_BYTES = 16 << 20
 PIECE_BYTES = 1_000_000
 OTHERS_MEGABYTES = 300
-# What etcd takes of one request, and values of which few fit.
+# The limit of one request to etcd, and the length of values of which few fit.
 REQUEST_BYTES, VALUE_BYTES = 96 << 10, 30_000
 
 
 def full(trial):
-    """NOSPACE: writes get 507, each replica says why; after compact, defrag and disarm they go on.
+    """NOSPACE: writes get 507, each replica reports it; after compact, defrag and disarm they
+    continue.
 
-    The commands are those of docs/cluster.md. No replica is restarted for that. One that starts
-    meanwhile serves reads.
+    The commands are those of docs/cluster.md. They need no restart of a replica. A replica that
+    starts meanwhile serves reads.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes()
@@ -30,7 +31,7 @@ def full(trial):
     replica.end()
     cluster.restart(replica, trial.choose)
     load.await_answer(507)
-    # Each knows its own place.
+    # Each replica knows its own place.
     place = min(each["storedPlace"] for replica in cluster.replicas
                 for each in replica.ask_json("/v1/cluster")["cluster"]["replicas"]
                 if each["isThis"])
@@ -47,7 +48,7 @@ full.needs = Needs("--quota-backend-bytes", str(QUOTA_BYTES))
 
 
 def put_until_full(cluster):
-    """One key of others, again and again."""
+    """Writes one key of others, again and again."""
     for _ in range(1000):
         cluster.members[0].ask("/v3/kv/put", {
             "key": encoded("others"), "value": encoded(b"x" * PIECE_BYTES)})
@@ -57,7 +58,7 @@ def put_until_full(cluster):
 
 
 def compacted_and_defragmented(trial):
-    """Both, again and again. Writes go on."""
+    """Both, again and again. Writes continue."""
     cluster, load = trial.cluster, trial.load()
     for _ in range(3):
         load.await_writes(count=5)
@@ -91,7 +92,7 @@ def others_keys(trial):
 
 
 def small_requests(trial):
-    """etcd takes 96 KiB. No batch of values of 30 kB is refused; a value that is longer is, always.
+    """etcd takes 96 KiB. No batch of values of 30 kB is refused; a longer value always is.
 
     The clients fail on a 413.
     """
@@ -99,7 +100,7 @@ def small_requests(trial):
     for writer in load.writers:
         writer.padding = VALUE_BYTES
     load.await_writes()
-    # So many at once that replicas make batches of them.
+    # Enough at once that replicas make batches of them.
     for replica in cluster.replicas:
         statuses = put_at_once(replica, f"{OTHERS}long-{replica.number}", 24, VALUE_BYTES)
         if set(statuses) - {200, 201, 204}:
@@ -115,7 +116,7 @@ small_requests.needs = Needs("--max-request-bytes", str(REQUEST_BYTES))
 
 
 def put_at_once(replica, name, count, length):
-    """The statuses of so many writes, which begin together."""
+    """The statuses of `count` writes that begin together."""
     statuses, gate = [], threading.Barrier(count)
 
     def put(number):
@@ -132,9 +133,9 @@ def put_at_once(replica, name, count, length):
 
 
 def smaller_requests_than_before(trial):
-    """An entry was sent to members that did not answer, and is too large for etcd since then.
+    """An entry was sent to members that did not answer, and is now too large for etcd.
 
-    The replica gives it up, and goes on without a restart: the write was unknown or refused.
+    The replica gives it up, and continues without a restart: the write was unknown or refused.
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes()

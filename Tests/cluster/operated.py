@@ -1,4 +1,4 @@
-"""An etcd that somebody works on with `etcdctl`, and replicas that use it meanwhile."""
+"""An etcd that an operator works on with `etcdctl`, and replicas that use it meanwhile."""
 
 import base64
 import json
@@ -12,12 +12,12 @@ from delays import Way
 from process import PATIENCE_SECONDS, Failure, await_true, free_port, run
 
 LOG, SETTINGS, RECORDS = (f"/latchkey/{kind}/latchkey" for kind in ("logs", "settings", "replicas"))
-# Of clusters of etcd whose words for it are not the default.
+# A cluster token of etcd that is not the default.
 OTHER_TOKEN = "restored"
 
 
 class Needs:
-    """What a scenario needs: flags of etcd, TLS, delays, replicas, and both versions of etcd."""
+    """Needs of a scenario: flags of etcd, TLS, delays, replicas, and both versions of etcd."""
 
     def __init__(self, *flags, secure=False, delayed=False, both=False, file=False, limits=None):
         self.flags, self.secure, self.delayed = flags, secure, delayed
@@ -55,9 +55,9 @@ class Authority:
 
 
 class Member(replicas.Member):
-    """One whose program and flags can be others after each start.
+    """A member whose program and flags can change at each start.
 
-    With TLS it listens on an address without it, too, for what the campaign asks.
+    With TLS it also listens on an address without it, for the campaign's requests.
     """
 
     def __init__(self, folder, number, network, programs, needs):
@@ -72,7 +72,7 @@ class Member(replicas.Member):
             self.flags += ("--listen-client-urls", urls, "--advertise-client-urls", urls,
                            "--client-cert-auth", "--cert-file", str(self.certificate),
                            "--key-file", str(self.key), "--trusted-ca-file", str(self.trusted))
-        # Where the replicas, and the other members, reach it.
+        # The ways by which the replicas and the other members reach it.
         self.ways = []
         if needs.delayed:
             self.ways = [Way(self.host, address(url)) for url in (self.url, self.peer_url)]
@@ -82,7 +82,7 @@ class Member(replicas.Member):
 
     @property
     def near(self):
-        """Where replicas find it."""
+        """Its address for replicas."""
         return f"http://{self.host}:{self.ways[0].port}" if self.ways else self.url
 
     def start(self, members, *options):
@@ -99,7 +99,7 @@ class Member(replicas.Member):
         shutil.rmtree(self.folder)
 
     def end(self):
-        """SIGTERM. It is what operators do."""
+        """Ends it with SIGTERM, as operators do."""
         self.process.terminate()
         self.process.wait(PATIENCE_SECONDS)
 
@@ -134,12 +134,12 @@ class Cluster(replicas.Cluster):
                                "--cluster-key", key)
 
     def write_addresses(self, text=None):
-        """Those of the members, or something else."""
+        """Writes the addresses of the members, or another text."""
         lines = "".join(f"{each.near}\n" for each in self.members)
         self.addresses.write_text(text or lines, encoding="ascii")
 
     def files(self, replica):
-        """Whom it trusts, its certificate, and the key of that."""
+        """The files of the trusted authorities, its certificate, and its key."""
         return [self.folder / f"{replica.node}.{kind}" for kind in ("trusted", "pem", "key")]
 
     @staticmethod
@@ -160,7 +160,7 @@ class Cluster(replicas.Cluster):
             self.restart(replica, self.choose, strategy)
 
     def restart(self, replica, choose, strategy=None):
-        # Certificates are valid from now on, also for a replica that is behind.
+        # Certificates are valid from now on, which a clock that is behind would deny.
         skew = 0 if self.needs.secure else choose.choice(replicas.SKEWS)
         replica.start(strategy or choose.choice(replicas.STRATEGIES), skew)
 
@@ -176,7 +176,7 @@ class Cluster(replicas.Cluster):
                 way.seconds = seconds
 
     def add_replica(self, binary):
-        """One with an empty folder, which is not started."""
+        """A replica with an empty folder, which is not started."""
         number = len(self.replicas)
         replica = replicas.Replica(binary, self.folder, number, self.members, self.network,
                                    self.replicas[0].library)
@@ -184,11 +184,11 @@ class Cluster(replicas.Cluster):
         self.replicas.append(replica)
         return replica
 
-    # MARK: What operators do
+    # MARK: The work of operators
 
     def ctl(self, *words, members=None, **options):
-        """Runs `etcdctl`, at all members unless some are named. Returns what it prints."""
-        # `etcd` of Debian has it in another package.
+        """Runs `etcdctl`, at all members unless some are named. Returns its output."""
+        # Debian has `etcdctl` and `etcd` in different packages.
         endpoints = ",".join(each.plain for each in members or self.members)
         return run(self.programs / "etcdctl", f"--endpoints={endpoints}", *self.credentials,
                    "--command-timeout=120s", *words,
@@ -198,7 +198,7 @@ class Cluster(replicas.Cluster):
         return json.loads(self.ctl(*words, "-w", "json", **options))
 
     def identity(self, member):
-        """As the commands take it."""
+        """The member's ID in the form of the commands."""
         listed = self.ctl_json("member", "list", members=[
             each for each in self.members if each is not member and each.is_healthy()])
         return next(f"{each['ID']:x}" for each in listed["members"]
@@ -209,14 +209,14 @@ class Cluster(replicas.Cluster):
         return f"{int(member.ask('/v3/maintenance/status', {})['header']['cluster_id']):x}"
 
     def remove_member(self, member):
-        """It has gone; its disk, too."""
+        """Removes a member that has gone, and its disk."""
         others = [each for each in self.members if each is not member]
         identity = self.identity(member)
         self.ctl_when("unhealthy cluster", "member", "remove", identity, members=others)
         member.lose_disk()
 
     def add_member(self, member, *flags):
-        """At the address that it has, with an empty disk."""
+        """Adds a member at its address, with an empty disk."""
         others = [each for each in self.members if each is not member]
         self.ctl_when("unhealthy cluster", "member", "add", member.name,
                       f"--peer-urls={member.peer_url}", *flags, members=others)
@@ -229,7 +229,7 @@ class Cluster(replicas.Cluster):
         await_true("it is healthy", member.is_healthy)
 
     def ctl_when(self, reason, *words, members):
-        """Again, as long as etcd refuses it for this reason: for seconds behind a change."""
+        """Repeats a command while etcd refuses it for this reason: some seconds after a change."""
         def is_done():
             try:
                 self.ctl(*words, members=members)
@@ -247,7 +247,7 @@ class Cluster(replicas.Cluster):
         return file
 
     def restore(self, file, token=None):
-        """Etcd begins again from a backup, at the same addresses."""
+        """Starts etcd again from a backup, at the same addresses."""
         for member in self.members:
             member.kill()
         peers = ",".join(f"{each.name}={each.peer_url}" for each in self.members)
@@ -262,10 +262,10 @@ class Cluster(replicas.Cluster):
             member.start(self.members)
         self.await_etcd()
 
-    # MARK: What etcd has
+    # MARK: The keys of etcd
 
     def ask(self, path, body):
-        """The JSON gateway of the first member that answers."""
+        """Asks the JSON gateway of the first member that answers."""
         for member in self.members:
             answer = member.ask(path, body, PATIENCE_SECONDS)
             if answer is not None:
@@ -273,7 +273,7 @@ class Cluster(replicas.Cluster):
         raise Failure(f"no member of etcd answers {path}")
 
     def key(self, name):
-        """What etcd has of it, or None."""
+        """The entry of a key in etcd, or None."""
         found = self.ask("/v3/kv/range", {"key": encoded(name)}).get("kvs")
         return found and found[0]
 
@@ -281,7 +281,7 @@ class Cluster(replicas.Cluster):
         return int(self.ask("/v3/kv/range", {"key": encoded("-")})["header"]["revision"])
 
     def records(self):
-        """What replicas say of themselves, by their ids."""
+        """The records of the replicas, by their ids."""
         answer = self.ask("/v3/kv/range", {
             "key": encoded(RECORDS + "/"), "range_end": encoded(RECORDS + "0")})
         return {base64.b64decode(each["key"]).decode().rsplit("/", 1)[1]:

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Looks for broken promises of a cluster while somebody works on its etcd as operators do.
+"""Looks for broken promises of a cluster while an operator works on its etcd.
 
     Tests/cluster/operators.py --binary .build-release/bin/latchkey --etcd FOLDER [--quick]
 
 Each scenario is a function of on_members.py, on_space.py, on_logs.py, on_access.py or
 on_replicas.py, which says what must hold. It has a cluster of its own: three members of etcd, three
 replicas, and load at all of them (loads.py), whose answers are judged exactly. No time is judged:
-what must come is awaited. All listen on the loopback address.
+the scenarios wait for each result. All listen on the loopback address.
 
 `--etcd` names a folder with `etcd` and `etcdctl`; `--later-etcd` one of the next version, with
-which the scenarios run, too. Standard library, a C compiler and openssl.
+which the scenarios run, too. Needs the standard library, a C compiler and openssl.
 """
 
 import argparse
@@ -41,10 +41,10 @@ from operated import SETTINGS, Cluster, Needs  # noqa: E402
 
 MODULES = (on_members, on_space, on_logs, on_access, on_replicas)
 SCENARIOS = [each for module in MODULES for each in module.SCENARIOS]
-# Of the short form: those of the first version, and those of the later one.
+# Scenarios of the short form: with the first version, and with the later one.
 QUICK = (("lone_member", "restored_as_other", "small_requests"),
          ("learner_at_old_address", "full", "deleted_log"))
-# States of a replica that does not go on.
+# States of a replica that does not continue.
 FINAL = ("diverged", "too-late")
 DELETION = re.compile(r"\b[Dd]elete (its |the |this )?(data|folder|it)\b")
 COPY = re.compile(r"\b([Cc]op(y|ies)|[Mm]ove)\b")
@@ -96,26 +96,27 @@ class Trial:
         member.process.send_signal(signal.SIGSTOP)
 
     def await_known(self):
-        """Until etcd has what replicas say some seconds behind the first entry.
+        """Waits until etcd has the records that replicas write some seconds after the first entry.
 
-        That is the place on the disk of each one, and at which revision the log's key was made.
+        They have the place on the disk of each one, and the revision at which the log's key was
+        made.
         """
         await_true("the agreement has the log",
                    lambda: b'"created"' in base64.b64decode(self.cluster.key(SETTINGS)["value"]),
                    self.patience)
         await_true("all have said a place", self.cluster.stored_place, self.patience)
 
-    # MARK: What a replica says
+    # MARK: The words of a replica
 
     def words(self, replica):
-        """What it says now. It is looked at for advice in the end."""
+        """Its words now. They are searched for advice in the end."""
         said = words(replica)
         if said not in self.advice[-10:]:
             self.advice.append(said)
         return said
 
     def await_said(self, replica, *needles, status=None):
-        """Until /readyz?verbose has such words, whose case does not count."""
+        """Waits until /readyz?verbose has such words, in any case of letters."""
         def is_said():
             if not replica.is_running():
                 raise Failure(f"replica {replica.number} ended by itself: {replica.said()[-600:]}")
@@ -131,13 +132,13 @@ class Trial:
             self.await_said(replica, "serving", status=200)
 
     def await_quiet(self, needle):
-        """Until no replica says it any more."""
+        """Waits until no replica reports it any more."""
         for replica in self.cluster.replicas:
             await_true(lambda replica=replica: self.words(replica),
                        lambda replica=replica: needle not in self.words(replica), self.patience)
 
     def await_logged(self, replica, *needles):
-        """Until a line of its log has such words. A reason is logged when it changes only."""
+        """Waits until a line of its log has such words. A reason is logged only when it changes."""
         def lines():
             return [line for line in replica.said().lower().splitlines()
                     if all(each.lower() in line for each in needles)]
@@ -147,7 +148,7 @@ class Trial:
             raise Failure(f"replica {replica.number} logs {needles} {len(lines())} times")
 
     def await_told(self, words):
-        """Until each replica says what etcd says: when it is asked, in its log, and by a metric."""
+        """Waits until each replica reports etcd's error in /readyz, its log, and a metric."""
         for replica in self.cluster.replicas:
             self.await_said(replica, words)
             self.await_logged(replica, words)
@@ -163,13 +164,13 @@ class Trial:
                    lambda: self.count(replica, name), self.patience)
 
     def expect_advice(self, replica):
-        """A write at one that does not go on is sent to another replica."""
+        """A write at a replica that does not continue is sent to another replica."""
         text = replica.ask("PUT", "/v1/properties/o%2Flate", "1", JSON, expect=(503,))[2].decode()
         if "another replica" not in text:
             raise Failure(f"replica {replica.number} does not go on, and answers a write {text}")
 
     def await_refusal(self, replica, *needles):
-        """Starts it. It ends, or stops before it is ready, and says why."""
+        """Starts it. It must end, or stop before it is ready, and give the reason."""
         self.begin(replica)
         said = self.await_unready(replica)
         self.advice += said.splitlines()
@@ -178,7 +179,7 @@ class Trial:
                 raise Failure(f"replica {replica.number} does not say '{each}': {said[-800:]}")
 
     def await_unready(self, replica):
-        """Until it has ended, or has stopped. It is not ready before. Returns what it says."""
+        """Waits until it ends or stops, which must be before it is ready. Returns its words."""
         def is_unready():
             if not replica.is_running():
                 return replica.said()
@@ -192,7 +193,7 @@ class Trial:
 
 
 class Run:
-    """The chosen scenarios, some at once."""
+    """Runs the chosen scenarios, some at once."""
 
     def __init__(self, arguments, chosen):
         self.arguments, self.left = arguments, iter(chosen)
@@ -209,7 +210,7 @@ class Run:
             for each in workers:
                 each.join()
         finally:
-            # A signal can have come.
+            # After a signal, scenarios may still run.
             for each in self.trials:
                 each.cluster.kill()
         print(f"\n{time.monotonic() - began:.0f} s\n{self.passed} passed, {len(self.failed)} failed"
@@ -266,13 +267,13 @@ def version_of(programs):
 
 def main():
     arguments = parse_arguments()
-    # So that what was started is ended.
+    # So that a signal ends the processes that were started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"seed {arguments.seed}", flush=True)
     versions = [(arguments.etcd, version_of(arguments.etcd))]
     if arguments.later_etcd:
         versions.append((arguments.later_etcd, version_of(arguments.later_etcd)))
-        # Whichever Debian this is.
+        # The order does not depend on the version of Debian.
         versions.sort(key=lambda each: each[1])
         arguments.later_etcd = versions[1][0]
     else:

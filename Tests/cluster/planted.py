@@ -1,4 +1,4 @@
-"""Violations that are planted in a recorded history, which the judge has to find."""
+"""Violations that are planted in a recorded history; the judge has to find them."""
 
 from types import SimpleNamespace
 
@@ -50,7 +50,7 @@ def refused(start, changes, operations, events):
 
 
 def young(start, changes, operations, events):
-    """A plain read says an age that is less than that of what it has."""
+    """A plain read has an age that is less than that of its state."""
     order = Order(start, changes)
     writes = [each for each in operations if each.fate == MADE]
     for each in operations:
@@ -66,7 +66,7 @@ def young(start, changes, operations, events):
 
 
 def old(start, changes, operations, events):
-    """A read with `min-revision` shows what was replaced before."""
+    """A read with `min-revision` shows a value that was replaced before."""
     order = Order(start, changes)
     for each in operations:
         if each.kind == "plain" and each.fate == READ and each.name and each.seen[each.name][0]:
@@ -80,13 +80,13 @@ def old(start, changes, operations, events):
 
 
 def count(start, changes, operations, events):
-    """A linearizable count leaves one out."""
+    """A linearizable count leaves one property out."""
     each = next(each for each in operations if each.kind == "count" and each.fate == READ)
     return start, changes, replace(operations, each, each.copy(count=each.count - 1)), events
 
 
 def slow(start, changes, operations, events):
-    """A write was refused late, and nothing excuses it."""
+    """A write was refused late without an excuse."""
     each = next(each for each in operations if each.fate == MADE and each.kind == "put")
     late = each.copy(fate=REFUSED, status=503, end=each.begin + 5_000_000_000)
     Availability().judge([late], [], [], {"all": [], "writes": []})
@@ -94,7 +94,7 @@ def slow(start, changes, operations, events):
 
 
 def full(start, changes, operations, events):
-    """A replica whose disk has room says that it is full."""
+    """A replica whose disk has room reports that it is full."""
     each = next(each for each in operations if each.fate == MADE and each.kind == "put")
     excuses = {"all": [(each.replica, each.end + 1, each.end + 2)], "writes": []}
     Availability().judge([each.copy(fate=REFUSED, status=507)], [], [], excuses)
@@ -102,7 +102,7 @@ def full(start, changes, operations, events):
 
 
 def pause(start, changes, operations, events):
-    """A replica made no write for 7 s beyond the end of what excused it."""
+    """A replica made no write for 7 s after the end of its excuse."""
     replica = SimpleNamespace(number=0)
     talker = SimpleNamespace(replica=replica, operations=[], began=0, ended=9_000_000_000)
     Availability().judge([], [talker], [], {"all": [], "writes": [(0, 1_000, 2_000_000_000)]})

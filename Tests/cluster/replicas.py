@@ -40,7 +40,7 @@ class Member(Etcd):
             super().start(members)
 
     def ask(self, path, body=None, seconds=3):
-        """The JSON gateway. Returns None if there is no answer."""
+        """Asks the JSON gateway. Returns None if there is no answer."""
         try:
             return super().ask(path, body, seconds)
         except (OSError, http.client.HTTPException, ValueError, Failure):
@@ -54,11 +54,11 @@ class Replica(Latchkey):
     """`latchkey serve --cluster` with a folder of its own."""
 
     is_over = False
-    # Further ones of the command line, and what each request has.
+    # Further options of the command line, and the headers of each request.
     options, headers = (), {}
-    # What stands before its command, on its node.
+    # The words before its command that make it run on its node.
     inside = ()
-    # Those of LATCHKEY_LIMITS, by their names.
+    # The values of LATCHKEY_LIMITS, by their names.
     limits = {}
 
     def __init__(self, binary, folder, number, members, network, library):
@@ -73,7 +73,7 @@ class Replica(Latchkey):
         self.path, self.record = folder / f"disk{number}", folder / f"record{number}"
         self.path.mkdir()
         self.control = shim.Control(folder / f"control{number}")
-        # What is on the disk whatever happens.
+        # The content that the disk has in any case.
         self.disk = None
 
     def start(self, strategy, skew):
@@ -84,7 +84,7 @@ class Replica(Latchkey):
             raise Failure(f"replica {self.number}: {refused}") from None
 
     def begin(self, strategy, skew):
-        """Starts it, and waits for nothing: until etcd answers, it answers /readyz alone."""
+        """Starts it without waiting: until etcd answers, it answers only /readyz."""
         if self.is_over:
             raise Failure("the campaign has ended")
         self.variant = f"{strategy}{f' {skew:+d} s' if skew else ''}"
@@ -93,7 +93,7 @@ class Replica(Latchkey):
             *self.network.inside(self.node), *self.inside,
             "env", *(f"{name}={value}" for name, value in library.items()),
             self.binary, "serve", "--host", self.host, "--port", self.port,
-            # Others than loopback need it, or tokens.
+            # Addresses other than loopback need it, or tokens.
             *(["--insecure"] if self.network.can_cut else []),
             "--data", self.path / "data",
             "--cluster", self.members, "--cluster-url", f"http://{self.host}:{self.port}",
@@ -106,7 +106,7 @@ class Replica(Latchkey):
         self.url = f"http://{self.host}:{self.port}"
 
     def watch_disk(self, skew):
-        """What the program gets for faults of its disk, and a calendar of its own."""
+        """The environment for faults of its disk, and for a calendar of its own."""
         self.disk = images.Disk(self.path)
         self.disk.begin()
         self.record.unlink(missing_ok=True)
@@ -124,7 +124,7 @@ class Replica(Latchkey):
         return super().is_ready()
 
     def end(self, statuses=(0,)):
-        """SIGTERM: what was taken is answered."""
+        """Ends it with SIGTERM: requests that it has taken are answered."""
         status = super().end()
         if status not in statuses:
             raise Failure(f"replica {self.number} ended with {status}: {self.last_words()}")
@@ -135,7 +135,7 @@ class Replica(Latchkey):
         shutil.rmtree(self.path / "data")
 
     def lose_power(self, choose):
-        """Kills it, and its disk keeps only what it must. Returns how that was chosen."""
+        """Kills it, and its disk keeps only synced data. Returns how the rest was chosen."""
         self.kill()
         for entry in images.read_record(self.record):
             self.disk.advance(entry)
@@ -155,7 +155,7 @@ class Replica(Latchkey):
 class Cluster:
     """Members of etcd, and replicas. A context manager that ends them all."""
 
-    # Whether a write can be refused with 507: a disk is filled, or etcd.
+    # Whether a write may be refused with 507: a disk, or etcd, is full.
     may_be_full = False
 
     def __init__(self, binary, folder, choose, network, member_count=3, replica_count=3):
@@ -165,9 +165,9 @@ class Cluster:
         library = shim.build(folder) if choose else None
         self.replicas = [Replica(binary, folder, number, self.members, network, library)
                          for number in range(replica_count)]
-        # Who holds it may disturb etcd, or the ways to it: one fault leaves a majority.
+        # A fault that disturbs etcd or its connections holds it: one fault leaves a majority.
         self.etcd = threading.Lock()
-        # When which replica need not take writes, and when it need not answer at all.
+        # The times when a replica need not take writes, and when it need not answer at all.
         self.excuses = {"writes": [], "all": []}
 
     def make_member(self, folder, number):
@@ -175,7 +175,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def excused(self, kind, replicas):
-        """Nothing is promised of these replicas meanwhile."""
+        """Meanwhile these replicas have no promises to keep."""
         began = time.monotonic_ns()
         yield
         ended = time.monotonic_ns()
@@ -183,7 +183,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def disturbed(self, replicas=()):
-        """One fault of etcd at a time. Without writes at these replicas until it is over."""
+        """One fault of etcd at a time. These replicas need not take writes until it is over."""
         with self.etcd, self.excused("writes", replicas):
             yield
             self.await_etcd()
@@ -208,7 +208,7 @@ class Cluster:
         self.kill()
 
     def kill(self):
-        # A fault that goes on starts nothing more.
+        # Faults that still run must not start anything.
         for each in self.replicas + self.members:
             each.is_over = True
         for each in self.replicas + self.members:
@@ -224,7 +224,7 @@ class Cluster:
         replica.start(choose.choice(STRATEGIES), choose.choice(SKEWS))
 
     def settle(self, can_expire=False):
-        """Waits until all replicas are the same, and nothing is left to expire, unless that can be.
+        """Waits until all replicas are the same, and nothing is left to expire unless `can_expire`.
 
         Returns the export, the commits and the revision.
         """
@@ -250,8 +250,8 @@ class Cluster:
     def await_stored(self):
         """Waits until each replica has a change on its disk.
 
-        Where all lose their first ones at once, they cannot tell their log from one that was
-        restored, and begin a new life of it, as promised: then the revisions have a gap.
+        If all lose their first changes at once, they cannot tell their log from a restored one, and
+        begin a new life of it, as promised: then the revisions have a gap.
         """
         for replica in self.replicas:
             await_true(f"replica {replica.number} has stored a change",
@@ -275,7 +275,7 @@ class Cluster:
         return None
 
     def stored_place(self):
-        """Up to where all replicas have the log on their disks, as they say in etcd."""
+        """The place to which all replicas have the log on disk, by their records in etcd."""
         begin, end = b"/latchkey/replicas/", b"/latchkey/replicas0"
         body = {"key": base64.b64encode(begin).decode(),
                 "range_end": base64.b64encode(end).decode()}
@@ -284,7 +284,7 @@ class Cluster:
             if answer and "kvs" in answer:
                 said = [json.loads(base64.b64decode(each["value"])) for each in sorted(
                     answer["kvs"], key=lambda each: int(each["mod_revision"]))]
-                # One without its data has said something before, as another replica.
+                # A replica that lost its data has an earlier record under another id.
                 last = {each["url"]: each["place"] for each in said}
                 return min(last.values()) if len(last) == len(self.replicas) else 0
         return 0
@@ -297,7 +297,7 @@ class Cluster:
 
 
 def all_changes(service, query=""):
-    """All that a service has had, and the revision."""
+    """All changes of a service, and the revision."""
     found, after = [], ""
     while True:
         page = service.ask_json(f"/v1/changes?limit=1000{query}{after}")

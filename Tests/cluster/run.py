@@ -4,15 +4,15 @@
     Tests/cluster/run.py --binary .build-release/bin/latchkey [--quick] [--rounds N] [--seed S]
 
 In each round six clients write and read at all replicas, plain readers and steady writers have one
-each, and a watch goes from one to the other, while one or two faults happen (faults.py): also
-cuts of the network where that can be done (network.py), losses of power, and full disks. In every
-second round, another strategy is chosen at each replica every 50 ms, too. Then the answers have to
-be those of one service (judge.py), and the replicas the same. At the end violations are planted in
-what was recorded, and have to be found. Campaigns of their own follow: increments with a key at all
-replicas at once (counting.py), watches that change the replica (moving.py), full disks of one
-replica and of most (filling.py), and upgrades from the version before (upgrading.py). A cluster
-lives for some rounds; the next one has the next seed. The promises are those of docs/cluster.md.
-Standard library, and a C compiler.
+each, and a watch goes from one to the other, while one or two faults happen (faults.py): also cuts
+of the network where that is possible (network.py), losses of power, and full disks. In every second
+round, each replica also switches its strategy every 50 ms. Then the answers have to be those of one
+service (judge.py), and the replicas the same. At the end violations are planted in the recorded
+history, and have to be found. Campaigns of their own follow: increments with a key at all replicas
+at once (counting.py), watches that change the replica (moving.py), full disks of one replica and of
+most (filling.py), and upgrades from the version before (upgrading.py). A cluster runs for some
+rounds; the next one has the next seed. The promises are those of docs/cluster.md. Needs the
+standard library, and a C compiler.
 """
 
 import argparse
@@ -48,12 +48,12 @@ from replicas import Cluster, await_true  # noqa: E402
 from switcher import Switcher  # noqa: E402
 
 CLIENTS, ROUNDS_OF_CLUSTER, JOIN_SECONDS_MAX = 6, 6, PATIENCE_SECONDS
-# Of each replica, in a round that has some.
+# The least number for each replica, in a round with switches.
 SWITCHES_MIN = 20
 
 
 class Campaign:
-    """One cluster: its rounds, and all that was asked and answered."""
+    """One cluster: its rounds, and all requests and answers."""
 
     def __init__(self, cluster, choose, seconds, faults, availability, switch_period=0):
         """Strategies are switched in every round whose number is a multiple of the period."""
@@ -69,7 +69,7 @@ class Campaign:
         return random.Random(self.choose.random())
 
     def round(self):
-        """Returns what happened."""
+        """Returns a summary."""
         self.number += 1
         plans = [(fault, self.seeded(), self.choose.uniform(0.2, self.seconds / 2))
                  for fault in self.faults(self.choose)]
@@ -151,13 +151,12 @@ class Campaign:
             raise Failure("the export is not what the commits make")
 
     def recorded(self):
-        # A request whose packets were cut can come late, behind what was settled: the next round
-        # has its change.
+        # A request whose packets were cut can arrive after `settle`: the next round has its change.
         events = [each for each in self.watcher.events if each[0] <= self.settled]
         return self.cluster.start, self.changes, self.operations, events
 
     def plant(self):
-        """Returns a line for each violation, and how many were not found."""
+        """Returns a line for each violation, and the number of those that were not found."""
         lines, missed = [], 0
         for name, change in planted.PLANTS.items():
             try:
@@ -170,7 +169,7 @@ class Campaign:
 
 
 class Plan:
-    """Which faults happen: all kinds once before one comes again. Counts them."""
+    """Chooses faults: all kinds once before one comes again. Counts them."""
 
     def __init__(self, faults):
         self.faults, self.left, self.counts = faults, [], collections.Counter()
@@ -201,7 +200,7 @@ def run_fault(cluster, fault, choose, delay, words, errors):
 def main():
     arguments = parse_arguments()
     reason = "--no-cuts" if arguments.no_cuts else network.enter()
-    # So that what was started is ended.
+    # So that a signal ends the processes that were started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"seed {arguments.seed}", flush=True)
     if reason:
@@ -216,13 +215,13 @@ def main():
 
 
 def disturb(cluster, choose):
-    """Something that ends by itself, and after which every request can be repeated."""
+    """A fault that ends by itself, and after which every request can be repeated."""
     return choose.choice((kill_replica, kill_replica, end_replica, kill_all, kill_member,
                           move_leader))(cluster, choose)
 
 
 def run_judged(arguments, network_of_all):
-    """The campaigns of their own. Returns how many passed and failed."""
+    """Runs the other campaigns. Returns how many passed and failed."""
     amounts = {"counting": arguments.keys, "moving": arguments.moves,
                "filling": arguments.full_writes}
     passed = failed = 0
@@ -256,7 +255,7 @@ def run_judged(arguments, network_of_all):
 
 
 def run_upgrades(arguments, network_of_all):
-    """Each one is the fault of a round. Returns how many passed and failed."""
+    """Runs each upgrade as the fault of a round. Returns how many passed and failed."""
     passed = failed = 0
     for upgrade in upgrading.UPGRADES:
         if not is_wanted(arguments, upgrade.__name__):
@@ -284,7 +283,7 @@ def is_wanted(arguments, name):
 
 
 def found(judge):
-    """What a judge has found, or None."""
+    """The violation that a judge has found, or None."""
     try:
         judge()
     except Failure as failure:

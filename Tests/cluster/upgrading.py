@@ -1,8 +1,8 @@
 """Replicas of the version before are replaced under load, and none decides by other rules.
 
-A level of rules says what a change means (docs/decisions). Replicas of the version before know the
-first one. They are the program that --earlier names, or the present one with a limit that lets it
-know the first level only: it writes, reads and decides what 0.1 does.
+The level of rules defines the meaning of changes (docs/decisions). Replicas of the version before
+know only the first one. They are the program that --earlier names, or the present one with a limit
+to the first level: it writes, reads and decides as 0.1 does.
 """
 
 import os
@@ -13,14 +13,14 @@ from faults import away
 from process import Failure, Refused, await_true, expect
 
 LEVEL, EARLIER_LEVEL = 2, 1
-# An hour of those who wait; the clocks of all must then be the same.
+# Replaces the hour for which others wait; the clocks of all must then be the same.
 ABSENCE_SECONDS = 3
 STOPPED = f"has format {LEVEL}, which a later version has written: update this replica"
 REFUSED = f"The cluster has format {LEVEL} of its settings, and this program {EARLIER_LEVEL}."
 
 
 class Cluster(replicas.Cluster):
-    """It begins with replicas of the version before, whose calendars are right."""
+    """A cluster that begins with replicas of the version before, whose calendars are right."""
 
     def __init__(self, binary, earlier, folder, choose, network):
         super().__init__(binary, folder, choose, network)
@@ -47,11 +47,11 @@ class Cluster(replicas.Cluster):
         return [each for each in self.replicas if self.is_new[each.number]]
 
     def rules(self):
-        """What each new one decides by."""
+        """The rules by which each new replica decides."""
         return [each.ask_json("/v1/cluster")["cluster"]["rules"] for each in self.new()]
 
     def await_known(self):
-        """Until each new one has heard which rules all others know, and has thought about it."""
+        """Waits until each new replica knows all others' rules, and has considered them."""
         wanted = sorted(LEVEL if is_new else EARLIER_LEVEL for is_new in self.is_new)
         for each in self.new():
             await_true("it has heard of the others", lambda each=each: wanted == sorted(
@@ -62,7 +62,7 @@ class Cluster(replicas.Cluster):
 
 
 def replace_one_by_one(cluster, choose):
-    """The rules are raised when the last one is replaced, and not before."""
+    """The rules are raised when the last replica is replaced, and not before."""
     for replica in choose.sample(cluster.replicas, 3):
         if cluster.new():
             cluster.await_known()
@@ -76,10 +76,10 @@ def replace_one_by_one(cluster, choose):
 
 
 def stop_the_last(cluster, choose):
-    """It does not run for longer than the others wait, and finds an entry that it cannot read.
+    """It is stopped for longer than the others wait, and then finds an entry that it cannot read.
 
     The others wait for an hour until it is stopped, and for three seconds from then on: a replica
-    says something only each 5 s, so the rules could be raised before.
+    updates its record only every 5 s, so the rules could be raised before.
     """
     limits = {"replica-absence": ABSENCE_SECONDS}
     last, *others = choose.sample(cluster.replicas, 3)
@@ -105,7 +105,7 @@ def stop_the_last(cluster, choose):
         last.end()
         try:
             cluster.start_earlier(last, "lock")
-            raise Failure("one of the version before joins behind the raise")
+            raise Failure("one of the version before joins after the raise")
         except (Failure, Refused) as failure:
             if REFUSED not in str(failure):
                 raise

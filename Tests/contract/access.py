@@ -1,13 +1,13 @@
-"""Who may do what: each operation of openapi.yaml with each right, alone and together.
+"""Rights: each operation of openapi.yaml with each right, alone and together.
 
-The table is made from the `security` of the operations, so that a route that is new is in it. Each
-answer is read by httplint, too.
+The table is made from the `security` of the operations, so it also has new routes. httplint checks
+each answer, too.
 
     access.py --list
     access.py URL TOKENS
 
-TOKENS is a JSON file of the tokens by the rights that they have. Runs with the Python of
-.build-tools, which has PyYAML and httplint.
+TOKENS is a JSON file of the tokens by their rights. Runs with the Python of .build-tools, which has
+PyYAML and httplint.
 """
 
 import http.client
@@ -25,7 +25,7 @@ CONTRACT = pathlib.Path(__file__).resolve().parent.parent.parent / "openapi.yaml
 METHODS = ("get", "head", "put", "post", "patch", "delete")
 RIGHTS = ("read", "write", "operations", "fetch", "compare", "export", "import", "admin",
           "backup")
-# What a request needs beside a right, so that it gets as far as the question of who sent it.
+# Body and media type that let a request get as far as the check of its rights.
 BODIES = {
     "putProperty": ("application/json", b"1"),
     "patchProperty": ("application/merge-patch+json", b"{}"),
@@ -40,7 +40,7 @@ QUERIES = {
     "popProperty": "?prefix=n",
     "touchProperty": "?ttl=60",
 }
-# The bodies of streams are not waited for.
+# For the head of an answer; bodies of streams are not read.
 ANSWER_SECONDS_MAX = 120
 
 
@@ -58,7 +58,7 @@ def operations():
 
 
 def ask(url, name, method, path, token=None):
-    """The status, the header fields, the beginning of the body, and what is wrong by HTTP."""
+    """The status, the header fields, the body of an error, and violations of HTTP."""
     target = path.replace("{name}", "n").replace("{id}", "none").replace("{problem}", "gone")
     kind, body = BODIES.get(name, (None, None))
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -80,7 +80,7 @@ def ask(url, name, method, path, token=None):
 
 
 def mistakes(url, tokens, listed):
-    """What is answered otherwise than the list of operations says."""
+    """The answers that differ from the list of operations."""
     for name, method, path, needed in listed:
         place = f"{method} {path}"
         for label, token in [("no token", None), ("a wrong token", "lk_" + "0" * 72)]:
@@ -108,7 +108,7 @@ def mistakes(url, tokens, listed):
 
 
 def pairs():
-    """All rights one by one, all pairs, and all together."""
+    """Each right alone, all pairs, and all together."""
     for count in (1, 2, len(RIGHTS)):
         for rights in itertools.combinations(RIGHTS, count):
             yield ",".join(rights)

@@ -2,8 +2,8 @@
 
     PYTHONPATH=FOLDER calls.py URL
 
-The folder has the package `latchkey_client`. Every kind of answer is checked: a value, a model,
-none, a problem, text, lines, headers.
+The folder has the package `latchkey_client`. Every kind of answer is checked: a value, a model, an
+empty one, a problem, text, lines, headers.
 """
 
 import json
@@ -17,7 +17,7 @@ from latchkey_client.models import (
     OperationRequest, OperationStep, PutStep, SubmitOperationsRequest, Transaction,
     TransactionCondition, TransactionStep)
 
-# One that a client must encode, and one that a path would swallow.
+# A name that a client must encode, and in which a path would swallow characters.
 NAME = "generated/a b?#%ü"
 
 
@@ -40,7 +40,7 @@ def expect(found, wanted):
 
 
 def refused(call, *arguments, **more):
-    """The status and the problem's type of a call that is not answered 2xx."""
+    """The status and the problem's type of a call whose status is not 2xx."""
     try:
         answer = call(*arguments, **more)
     except ApiException as failure:
@@ -96,7 +96,7 @@ def several(api):
 
 
 def tests(api):
-    """Tests that no language can name, and a null in each place that takes one."""
+    """Tests whose names no language allows, and a null in each place that takes one."""
     put = steps(PutStep(put="generated/null", value=None, ttl_if_new=60))
     expect(api.commit_transaction(Transaction(then=put)).succeeded, True)
     null = TransactionCondition(name="generated/null", equals=None)

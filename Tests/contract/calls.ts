@@ -1,5 +1,5 @@
 // Calls a running service with the TypeScript client that openapi-generator made from openapi.yaml,
-// beside which this file is compiled:
+// with which this file is compiled:
 //
 //     node calls.js URL
 import { Configuration, OperatingApi, OperationsApi, PropertiesApi, ResponseError, StrategiesApi }
@@ -10,7 +10,7 @@ declare const process: { argv: string[]; exitCode: number };
 const configuration = new Configuration({ basePath: process.argv[2] });
 const properties = new PropertiesApi(configuration);
 
-// One that a client must encode, and one that a path would swallow.
+// A name that a client must encode, and in which a path would swallow characters.
 const name = "typescript/a b?#%ü";
 
 function expect(found: unknown, wanted: unknown): void {
@@ -18,7 +18,7 @@ function expect(found: unknown, wanted: unknown): void {
     if (one !== other) throw new Error(`${one} instead of ${other}`);
 }
 
-/** The status of a call that is not answered 2xx. */
+/** The status of a call whose status is not 2xx. */
 async function refused(call: Promise<unknown>): Promise<number> {
     try {
         await call;

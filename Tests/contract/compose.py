@@ -1,4 +1,4 @@
-"""Checks what compose files promise: services are bounded, and have no rights that they can lack.
+"""Checks that services of compose files have limits, and no rights that they do not need.
 
     compose.py FILE...
 
@@ -13,7 +13,7 @@ from strict import StrictLoader
 
 
 def mistakes(service):
-    """What a service of a compose file lacks, as sentences."""
+    """The missing limits and restrictions of a service, as sentences."""
     rules = {
         "it writes to its file system": service.get("read_only") is True,
         "it has capabilities": service.get("cap_drop") == ["ALL"] and "cap_add" not in service,
@@ -33,7 +33,7 @@ def mistakes(service):
 
 
 def is_plain_user(service):
-    """Whether it has no rights of root; ./Dockerfile says so of what is built with it."""
+    """Whether it has no rights of root; ./Dockerfile sets the user of images built with it."""
     build = service.get("build")
     inline = build.get("dockerfile_inline", "") if isinstance(build, dict) else ""
     users = re.findall(r"^USER (\S+)$", inline, re.MULTILINE)
@@ -42,7 +42,7 @@ def is_plain_user(service):
 
 
 def crowd_mistakes(services):
-    """What services lack that share a machine with others of their kind."""
+    """The missing limits of services that share a machine with others of their kind."""
     images = [service.get("image") for service in services.values()]
     if len(set(images)) == len(images):
         return

@@ -2,10 +2,10 @@
 
 The rule for that page: in a fenced block, every line that begins with `curl` (or `NAME=$(curl`, for
 later lines) is run and ends with `# STATUS`, the status of its answer; `curl -N` reads a stream and
-is cut after its first event; each method of each path in openapi.yaml has such a line.
+is stopped after its first event; each method of each path in openapi.yaml has such a line.
 
-`$L` is the address of the service. Text behind the status is for people, as are all other lines,
-but for `STATUS if started with --data`. A line that ends with a backslash goes on in the next one.
+`$L` is the address of the service. Text after the status is for people, as are all other lines,
+except `STATUS if started with --data`. A line that ends with a backslash continues in the next one.
 HEAD needs no line of its own.
 """
 
@@ -29,7 +29,7 @@ PROMISE = re.compile(r"^(?P<command>.*?)\s+#\s+(?P<status>\d{3})\b[^#]*$")
 WITH_DATA = re.compile(r"#.*\b(\d{3}) if started with --data")
 PATH = re.compile(r"^  (/[^:]*):$")
 METHOD = re.compile(r"^    (get|put|post|patch|delete):$")
-# What `curl -v` says of each request and each answer.
+# The lines of `curl -v` for each request and each answer.
 SENT = re.compile(r"^> ([A-Z]+) (\S+) HTTP/", re.MULTILINE)
 ANSWERED = re.compile(r"^< HTTP/\S+ (\d+)", re.MULTILINE)
 
@@ -47,14 +47,14 @@ BROKEN = (
 
 
 def mistakes(url, page=None, has_data=False):
-    """What is wrong with the page, as sentences."""
+    """The mistakes of the page, as sentences."""
     page = PAGE.read_text(encoding="utf-8") if page is None else page
     environment = {**os.environ, "L": url}
     found, asked = [], set()
     for command in commands(page):
         promise = PROMISE.match(command)
         if promise is None:
-            found.append(f"no status behind: {command}")
+            found.append(f"no status after: {command}")
             continue
         expected = has_data and WITH_DATA.search(command)
         expected = expected[1] if expected else promise["status"]
@@ -83,7 +83,7 @@ def commands(page):
 
 
 def run(command, environment):
-    """Runs a command; returns the last status, the requests, and what went wrong, if anything.
+    """Runs a command; returns the last status, the requests, and the error, if any.
 
     A variable that the command sets is put into the environment.
     """
@@ -96,7 +96,7 @@ def run(command, environment):
         process = subprocess.Popen(
             ["sh", "-c", script], env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
-        # Also ends what the shell has started.
+        # Also ends the shell's children.
         timer = threading.Timer(COMMAND_SECONDS_MAX, end, [process])
         timer.start()
         has_event = streams and reads_event(process.stdout)

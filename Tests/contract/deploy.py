@@ -3,8 +3,8 @@
     deploy.py BINARY
 
 Runs with the Python of .build-tools, which has kubernetes-validate and PyYAML. `systemd-analyze`
-reads the unit, and says how exposed the service would be, from 0 to 10. What adds TLS to each of
-them is put on top of it, and both together are checked as well.
+reads the unit, and rates the exposure of the service, from 0 to 10. The files that add TLS to each
+of them are put on top, and both together are checked as well.
 """
 
 import pathlib
@@ -19,10 +19,10 @@ import yaml
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 DEPLOY = TOP / "deploy"
-# What tells the rows of a list apart, in a patch for Kubernetes.
+# The members that identify the rows of a list, in a patch for Kubernetes.
 KEYS = ("mountPath", "containerPort", "name")
 KUBERNETES = "1.31"
-# Of systemd's own services, few are below 2.
+# Few of systemd's own services are below 2.
 EXPOSURE_TENTHS_MAX = 20
 COMMAND_SECONDS_MAX = 120
 
@@ -48,14 +48,14 @@ def merged(base, patch):
 
 
 def row_key(row):
-    """The member that names a row; of compose's `FROM:TO`, where it is mounted."""
+    """The member that names a row; for compose's `FROM:TO`, the mount point."""
     if isinstance(row, dict):
         return next(row[key] for key in KEYS if key in row)
     return str(row).split(":")[1] if ":" in str(row) else row
 
 
 def unit_mistakes(text, binary, addition=""):
-    """What systemd says about the text of a unit, with another path of the program."""
+    """The findings of systemd for the text of a unit, with another path of the program."""
     with tempfile.TemporaryDirectory() as folder:
         unit = pathlib.Path(folder) / "latchkey.service"
         if addition:
@@ -73,7 +73,7 @@ def unit_mistakes(text, binary, addition=""):
 
 
 def manifest_mistakes(text, patch="", scheme="HTTP"):
-    """What the schemas of Kubernetes say, and what the manifests must have besides."""
+    """The findings by the schemas of Kubernetes, and other requirements that are not met."""
     documents = list(yaml.safe_load_all(text))
     if patch:
         documents[-1] = merged(documents[-1], yaml.safe_load(patch))
@@ -107,7 +107,7 @@ def manifest_mistakes(text, patch="", scheme="HTTP"):
 
 
 def compose_mistakes(text, patch=""):
-    """What the services of compose.yaml lack, and files that it mounts and that are not there."""
+    """The missing limits of the services of compose.yaml, and missing files that it mounts."""
     services = yaml.safe_load(text)["services"]
     if patch:
         services = merged(services, yaml.safe_load(patch)["services"])

@@ -1,4 +1,4 @@
-"""OpenFeature's own client reads flags from the service whose address is the argument."""
+"""OpenFeature's own client reads flags from the service at the address in the argument."""
 
 import sys
 
@@ -38,11 +38,11 @@ def put(url, key, value):
 
 
 def check_all(url):
-    """The evaluation of all flags, as SDKs for browsers ask for it."""
+    """The evaluation of all flags, in the form of SDKs for browsers."""
     path = f"{url}/ofrep/v1/evaluate/flags"
     whole = httpx.post(path, json={"context": {}})
     keys = [flag["key"] for flag in whole.raise_for_status().json()["flags"]]
-    # The page's own example is one, too.
+    # The page has an example flag of its own.
     check("all flags", [key for key in keys if key in FLAGS], sorted(FLAGS))
     tag = {"If-None-Match": whole.headers["etag"]}
     check("without a change", httpx.post(path, json={}, headers=tag).status_code, 304)

@@ -1,9 +1,10 @@
-"""Whether a service refuses what h11 refuses: bytes on which two servers in a row could disagree.
+"""Whether a service refuses what h11 refuses: bytes that two servers in a row could read
+differently.
 
     Tests/contract/framing.py URL
 
-h11 is a parser of others', and a strict one. Where it takes what is not ours to take, the table in
-Tests/hostile/variants.py says so; here it judges the other way round.
+h11 is an independent, strict parser. The requests that it takes and that we must refuse are in the
+table of Tests/hostile/variants.py; this test checks the other direction.
 """
 
 import pathlib
@@ -20,8 +21,8 @@ from answers import parse  # noqa: E402
 from process import PATIENCE_SECONDS  # noqa: E402
 from variants import ARRIVING, table  # noqa: E402
 
-# What h11 refuses although RFC 9112 allows it: empty lines in front of a request (2.2), white space
-# in front of an extension (7.1.1), and zeros in front of a size (7.1).
+# Requests that h11 refuses although RFC 9112 allows them: empty lines before a request (2.2), white
+# space before an extension (7.1.1), and zeros before a size (7.1).
 TAKEN = {*(f"line_ends: {count} empty lines first" for count in (1, 2, 3, 100)),
          "chunks: chunks: spaces and extension", "chunks: chunks: 100 zeros"}
 
@@ -57,7 +58,7 @@ def status_of(address, text):
 
 
 def judge(url):
-    """The rows that are taken although h11 refuses them."""
+    """The rows that the service takes although h11 refuses them."""
     wrong, count, url = [], 0, urllib.parse.urlsplit(url)
     for name, text, statuses in table():
         if ARRIVING <= statuses or name in TAKEN or not refuses(text):

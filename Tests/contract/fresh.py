@@ -1,9 +1,9 @@
 """Each alert of deploy/alerts.yaml on a fresh service: the first event of its kind is enough.
 
-A case starts services, and yields what a scrape has before the event and after it. promtool gets
-both, as a Prometheus would have them that scrapes each 15 s, with the alerts of deploy/: before the
-event the alert must be silent, and after it pending or firing. An `increase()` of a counter that
-appears with its first event would stay silent.
+A case starts services, and yields the metrics before the event and after it. promtool gets both, as
+a Prometheus would have them that scrapes each 15 s, with the alerts of deploy/: before the event
+the alert must be silent, and after it pending or firing. An `increase()` of a counter that appears
+with its first event would stay silent.
 """
 
 import concurrent.futures
@@ -31,7 +31,7 @@ JOB = 'job="latchkey",instance="fresh"'
 # Scrapes before the event, and after it.
 COUNTS = (8, 5)
 INTERVAL_SECONDS = 15
-# Of a file: the data of a service that has just started is shorter.
+# Length of a file: the data of a service that has just started is shorter.
 LENGTH_MAX = 1 << 20
 
 
@@ -54,7 +54,7 @@ def post(service, route, body, status=200):
 
 @contextlib.contextmanager
 def connections(service, count, path=None):
-    """So many that stay open. With a path, each has asked for it, and has the answer's head."""
+    """Opens `count` connections. With a path, each has sent a request for it, and has the head."""
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(contextlib.closing(service.connect()))
                   for _ in range(count)]
@@ -105,11 +105,11 @@ def cannot_write(binary, folder):
     with Latchkey(binary, "--data", folder / "data") as service:
         service.await_ready()
         yield service.metrics()
-        # A full disk that needs none.
+        # Acts as a full disk without needing one.
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE,
                          (LENGTH_MAX, resource.RLIM_INFINITY))
         value = json.dumps("x" * (LENGTH_MAX // 2))
-        # What is decided waits for room, so its client has no answer.
+        # A decided change waits for room, so its client has no answer.
         with concurrent.futures.ThreadPoolExecutor(3) as threads:
             waiting = [threads.submit(put, service, f"a{number}", value, None)
                        for number in range(3)]
@@ -136,7 +136,7 @@ def replica(binary, folder):
 def replica_stopped(binary, folder):
     with replica(binary, folder) as (service, etcd):
         yield service.metrics()
-        # Somebody deletes the log of the cluster.
+        # Deletes the log of the cluster.
         etcd.ask("/v3/kv/deleterange", {"key": "Lw==", "range_end": "MA=="})
         await_metric(service, "latchkey_cluster_state", labels="diverged")
         yield service.metrics()
@@ -184,7 +184,7 @@ def refuses_connections(binary, _):
     with Latchkey(binary, "--max-connections", "4", "--client-share", "1/1") as service:
         yield service.metrics()
         with connections(service, 4):
-            # Those beyond the bound are only served what an operator asks.
+            # Clients beyond the limit may only use the operators' routes.
             service.ask("GET", "/v1/count", expect=(503,))
             yield service.metrics()
 
@@ -239,7 +239,7 @@ def operations_wait(binary, _):
 
 
 def memory_high(binary, _):
-    """The memory is not used: the gauge of the scrape is raised."""
+    """Raises the gauge of the scrape, without using memory."""
     with Latchkey(binary) as service:
         yield service.metrics()
         yield {**service.metrics(), "process_resident_memory_bytes": 1.8e9}
@@ -264,7 +264,7 @@ def certificate_ends(binary, folder):
 
 
 def dropping(service, counter, write):
-    """Scrapes before and after lines are dropped, which `write` makes."""
+    """Scrapes before and after `write` makes lines that are dropped."""
     yield service.metrics()
 
     def is_dropped():
@@ -273,7 +273,7 @@ def dropping(service, counter, write):
 
     await_true("lines are dropped", is_dropped)
     yield service.metrics()
-    # At its end the service would wait for its log.
+    # The service would wait for its log at its end.
     service.kill()
 
 
@@ -281,7 +281,7 @@ def log_dropped(binary, _):
     read, write = os.pipe()
     try:
         with Latchkey(binary, log=write) as service:
-            # Some lines each, which no process reads.
+            # Each signal logs some lines, which no process reads.
             yield from dropping(service, "latchkey_log_dropped_total",
                                 lambda: service.process.send_signal(signal.SIGUSR1))
     finally:
@@ -295,7 +295,7 @@ def audit_dropped(binary, folder):
     pipe = os.open(folder / "audit", os.O_RDWR)
     try:
         with Latchkey(binary, "--audit-log", folder / "audit") as service:
-            # Each one has a line.
+            # Each property has a line.
             names = [f"{number:03}" + "a" * 200 for number in range(128)]
             change = json.dumps({"then": [{"put": name, "value": 1} for name in names]})
             yield from dropping(service, "latchkey_audit_dropped_total",
@@ -329,7 +329,7 @@ def scrapes(case, binary):
 
 
 def samples(scrape):
-    """With what Prometheus adds."""
+    """The samples with the labels and series that Prometheus adds."""
     if scrape is None or any(series.startswith("up{") for series in scrape or ["up{"]):
         return {f"up{{{JOB}}}": 0} if scrape is None else scrape
     labelled = {}
@@ -346,7 +346,7 @@ def group(alert, before, after):
     both = (samples(before), samples(after))
     for name in {**both[0], **both[1]}:
         if name.split("{")[0] in named:
-            # What a scrape does not have any more, Prometheus marks as stale.
+            # Prometheus marks a series as stale when a scrape no longer has it.
             values = [f"{each[name]}x{count - 1}" if name in each else no
                       for each, count, no in zip(both, COUNTS, (f"_x{COUNTS[0]}", "stale"))]
             series.append({"series": name, "values": " ".join(values)})
@@ -367,7 +367,7 @@ def expressions():
 
 
 def mistakes(promtool, groups, folder):
-    """What promtool says of tests that fail."""
+    """The failures that promtool reports."""
     file = pathlib.Path(folder, "fresh.yaml")
     file.write_text(json.dumps({"rule_files": [str(ALERTS)], "tests": groups,
                                 "evaluation_interval": f"{INTERVAL_SECONDS}s"}), encoding="utf-8")

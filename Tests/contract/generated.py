@@ -1,7 +1,7 @@
 """Makes clients from openapi.yaml with openapi-generator, compiles them, and calls the service.
 
-A function that a client does not have fails, too: a generator leaves out what it cannot read, and
-only warns.
+A function that a client lacks fails, too: a generator leaves out what it cannot read, and only
+warns.
 """
 
 import os
@@ -17,14 +17,14 @@ CONTRACT = TOP / "openapi.yaml"
 TOOLS = TOP / ".build-tools" / "python" / "bin"
 OPERATION = re.compile(r"^      operationId: (\w+)$", re.MULTILINE)
 COMMAND_SECONDS_MAX = 300
-# What the compiler of Debian 12 demands, which does not narrow a type by the names of members: it
-# takes each member that is looked for to be of no known type.
+# Needed by the compiler of Debian 12, which does not narrow a type by the names of members: to it,
+# each member that is tested for has no known type.
 STRICT = ("--strict", "--noImplicitAny", "false", "--target", "es2020", "--module", "commonjs",
           "--lib", "es2020,dom", "--typeRoots", "none")
 
 
 def generate(folder, contract=CONTRACT):
-    """Makes `python` and `typescript` in the folder, compiled. Returns what is wrong."""
+    """Makes `python` and `typescript` in the folder, compiled. Returns the mistakes."""
     return make_python(folder / "python", contract) + make_typescript(folder / "typescript",
                                                                       contract)
 
@@ -60,7 +60,7 @@ def missing(files, contract, spelled):
 
 
 def run(*command, **options):
-    """Runs a command. Returns what it says if it fails, as sentences."""
+    """Runs a command. Returns its output if it fails, as sentences."""
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           timeout=COMMAND_SECONDS_MAX, **options)
     if done.returncode == 0:
@@ -70,7 +70,7 @@ def run(*command, **options):
 
 
 def call(folder, url):
-    """Runs calls.py and calls.ts with the generated clients. Returns what is wrong."""
+    """Runs calls.py and calls.ts with the generated clients. Returns the mistakes."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "python"),
                    "PYTHONDONTWRITEBYTECODE": "1"}
     return (run(TOOLS / "python", HERE / "calls.py", url, env=environment)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks a dashboard against Grafana's schema, as the classes of its SDK have it.
+"""Checks a dashboard against Grafana's schema, as the classes of its SDK define it.
 
     .build-tools/python/bin/python Tests/contract/grafana.py deploy/grafana-dashboard.json
 
-Whatever is written in the file must come back from the classes. A field that they do not know, or
-know with another type, is lost or changed. Panels may not overlap, and have numbers of their own.
+Everything in the file must come back from the classes. A field that they do not know, or know with
+another type, is lost or changed. Panels may not overlap, and have numbers of their own.
 """
 
 import copy
@@ -23,7 +23,7 @@ def through_schema(board):
 
 
 def lost(before, after, path=""):
-    """What is in `before` and not in `after`, as paths."""
+    """The parts of `before` that `after` lacks, as paths."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name, value in before.items():
             if name not in after:

@@ -18,7 +18,7 @@ KEY = re.compile("[!-~]{1,255}")
 
 @schemathesis.hook
 def filter_path_parameters(context, path_parameters):
-    """A name is bounded in bytes; a schema counts characters.
+    """A name is limited in bytes; a schema counts characters.
 
     A longer name is refused, so it is not an example of a valid request. The names "." and ".." are
     left out, because clients resolve them before they send a request.
@@ -30,12 +30,12 @@ def filter_path_parameters(context, path_parameters):
 
 
 def mixed(one, other):
-    """Whether one of two texts begins the other."""
+    """Whether one of the two texts begins with the other."""
     return one.startswith(other) or other.startswith(one)
 
 
 def apart(prefix, claim):
-    """The claim's prefix, so that it does not begin with the other one."""
+    """The claim's prefix, changed so that neither begins with the other."""
     return ("~" if str(prefix).startswith("!") else "!") + str(claim)[1:]
 
 
@@ -51,14 +51,14 @@ def part_claims(body):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """A key is for one request, which a schema cannot say: each valid key is made a new one.
+    """A key is for one request, which a schema cannot say: each valid key is replaced by a new one.
 
-    Otherwise a request would be answered with the answer to an earlier one. Nor can a schema say
-    which parameters stand alone: `wait` of a property needs `after`, and `revision` stands without
-    both; names of a list stand without a page, `ttl-if-new` without `ttl`, and a claim has a time,
-    and not the prefix of its pop. A wait is made short. What is for
-    replicas is of no past revision, and changes for them are of all names. A revision that does not
-    come would be waited for in vain.
+    Otherwise a request would get the answer to an earlier one. Nor can a schema say which
+    parameters exclude or need each other: `wait` of a property needs `after`, and `revision`
+    excludes both; names of a list exclude a page, `ttl-if-new` excludes `ttl`, and a claim needs a
+    time, and must not have the prefix of its pop. A wait is made short. An answer for replicas has
+    no past revision, and changes for them have all names. A revision that never comes would only be
+    waited for.
     """
     query = case.query or {}
     if case.path == "/v1/properties" and case.method in ("GET", "HEAD") and query.get("name"):
@@ -77,7 +77,7 @@ def before_call(context, case, kwargs):
     part_claims(case.body)
     wait = str(query.get("wait"))
     if WAIT.fullmatch(wait) and float(wait) <= WAIT_SECONDS_MAX:
-        # A text that reads as a number is one in a query: it is made no number.
+        # In a query, a text that reads as a number is one: it is replaced by a text that does not.
         query["wait"] = "x" if isinstance(query["wait"], str) else 0
         if case.path.startswith("/v1/properties") and "after" not in query:
             del query["wait"]
@@ -97,7 +97,7 @@ def before_call(context, case, kwargs):
 
 @schemathesis.check
 def httplint(context, answer, case):
-    """Each answer is right by the rules of HTTP, too."""
+    """Each answer is also right by the rules of HTTP."""
     sent = answer.request
     fields = [(name, value) for name, values in answer.headers.items() for value in values]
     found = lint.mistakes((sent.method, sent.path_url, sent.headers.items()),

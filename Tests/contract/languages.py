@@ -3,8 +3,8 @@
 
     Tests/contract/languages.py
 
-Needs what `scripts/require test languages` installs. Debian has no compiler for C#: what is looked
-for are its functions. generated.py does more with Python and TypeScript, in less time.
+Needs what `scripts/require test languages` installs. Debian has no compiler for C#: only its
+functions are looked for. generated.py does more with Python and TypeScript, in less time.
 """
 
 import os
@@ -14,7 +14,7 @@ import tempfile
 
 from generated import CONTRACT, make, missing, run
 
-# Debian's package of the one library that the client uses.
+# Debian's package of the only library that the client uses.
 GO = {"GO111MODULE": "off", "GOFLAGS": "", "GOPATH": "/usr/share/gocode"}
 
 

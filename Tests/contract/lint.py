@@ -6,7 +6,7 @@ Runs with the Python of .build-tools, which has httplint.
 from httplint import HttpRequestLinter, HttpResponseLinter
 from httplint.note import levels
 
-# What httplint says of right answers, each by its rule and with the reason. Anything else fails.
+# Findings of httplint for right answers, by rule and with the reason. Any other finding fails.
 ACCEPTED = {
     "STATUS_BAD_REQUEST": "tells what 400 means",
     "STATUS_URI_TOO_LONG": "tells what 414 means",
@@ -15,7 +15,7 @@ ACCEPTED = {
     "LOCATION_UNDEFINED": "202 has the path of the operation, as RFC 9110, 15.3.3, asks for",
     "CREATED_WITHOUT_LOCATION": "what a PUT creates is at the target of the request",
 }
-# Header fields with one mistake each, and what is said of it.
+# Header fields with one mistake each, and a part of its finding.
 PLANTED = (
     ({"Cache-Control": "no-store", "ETag": "7"}, "etag"),
     ({"Cache-Control": "no-store", "Content-Type": "json"}, "content-type"),
@@ -33,10 +33,10 @@ def missed():
 
 
 def mistakes(request, answer):
-    """What is wrong with an answer, as sentences.
+    """The mistakes of an answer, as sentences.
 
     A request is its method, target and header fields; an answer is its status, header fields and
-    body, or the None of one that was not read. Fields are pairs of texts.
+    body, or None for a body that was not read. Fields are pairs of texts.
     """
     method, target, sent = request
     status, fields, body = answer
@@ -54,7 +54,7 @@ def mistakes(request, answer):
     found = [f"{type(note).__name__} of {note.subject}: {note.summary}"
              for top in linter.notes for note in (top, *top.subnotes)
              if note.level in (levels.BAD, levels.WARN) and type(note).__name__ not in ACCEPTED]
-    # Without it, caches decide.
+    # Without the field, caches decide.
     if "cache-control" not in linter.headers.parsed:
         found.append("there is no Cache-Control")
     return [f"{method} {target} is answered {status}: {each}" for each in found]

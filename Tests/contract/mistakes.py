@@ -1,8 +1,8 @@
 """Wrong requests and command lines: the answer names the mistake and a way out.
 
-Each line is what is sent, the status, and what stands in the answer, in this order: in the title
-and the detail of a problem, or in what the command says. `$L` is the address of the service, `$P`
-its port.
+Each line is the request or command, the status, and parts of the answer, in their order: of the
+title and the detail of a problem, or of the command's message. `$L` is the address of the service,
+`$P` its port.
 """
 
 import json
@@ -13,7 +13,7 @@ import subprocess
 COMMAND_SECONDS_MAX = 60
 
 REQUESTS = [
-    # The two commonest.
+    # The two most common mistakes.
     ("--json 5 $L/v1/properties/a", 405, "PUT creates or replaces", "curl -X PUT", "increment"),
     ("-X PUT --json secret $L/v1/properties/a", 400, 'A text needs quotes: "hello"'),
     # Bodies.

@@ -19,15 +19,15 @@ from process import Failure, Server, await_true  # noqa: E402
 
 SCRAPE_SECONDS = 1
 SCRAPE_COUNT_MIN = 4
-# Only a service with TLS has it; tls.py looks for it there.
+# Only a service with TLS has it; tls.py checks it there.
 ENCRYPTED = {"latchkey_tls_certificate_expiry_seconds"}
 # Only a replica of a cluster has the first ones, only a follower the others.
 REPLICATED = {"latchkey_cluster_state", "latchkey_cluster_age_seconds",
               "latchkey_cluster_etcd_failures_total",
               "latchkey_follow_connected", "latchkey_follow_age_seconds"}
-# How many series a service has before its first request, and after requests for all routes.
+# The number of series of a service before its first request, and after requests for all routes.
 FRESH_SERIES_MAX, SERIES_MAX = 400, 1000
-# What Grafana puts in the place of its variables.
+# The values that Grafana puts in the place of its variables.
 VARIABLES = {"$__rate_interval": "30s", "$instance": ".*", "$job": ".*"}
 
 
@@ -59,7 +59,7 @@ class Prometheus(Server):
         self.process.send_signal(signal.SIGTERM)
 
     def query(self, expression):
-        """The series that a query has now. A query that is not valid is a failure."""
+        """The series that a query returns now. An invalid query is a failure."""
         path = "/api/v1/query?" + urllib.parse.urlencode({"query": expression})
         status, _, text = self.ask("GET", path, expect=(200, 400, 422))
         answer = json.loads(text)
@@ -89,7 +89,7 @@ def dashboard_queries(deploy):
 
 
 def unknown_metrics(text, service):
-    """The names of metrics in a text that the service does not have."""
+    """The metrics in a text that the service does not have."""
     scraped = {series.split("{")[0] for series in service.metrics()}
     named = set(re.findall(r"\b(?:latchkey|process)_\w+", text))
     return sorted(named - scraped - ENCRYPTED - REPLICATED)
@@ -103,7 +103,7 @@ def expect_few_series(service, count_max=FRESH_SERIES_MAX, headers=None):
 
 
 def ask_all_routes(service, headers):
-    """Asks once with each method of each path of openapi.yaml, and reads the head of the answer."""
+    """Sends each method of each path of openapi.yaml once, and reads the head of the answer."""
     methods = {}
     for line in (TOP / "openapi.yaml").read_text(encoding="utf-8").splitlines():
         if found := re.match(r"  (/\S*):$", line):
@@ -155,7 +155,7 @@ def load(service):
 
 
 def mistakes(service, program, deploy):
-    """What is wrong, as sentences."""
+    """The mistakes, as sentences."""
     found = []
     for name in ("alerts.yaml", "grafana-dashboard.json"):
         text = (deploy / name).read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """Reads a profile in pprof's format without a library: gzip, then the wire format of protobuf.
 
-Only what `latchkey` writes is read; anything else is an error. The numbers of the fields are those
-of profile.proto (github.com/google/pprof).
+Reads only the fields that `latchkey` writes; any other is an error. The numbers of the fields are
+those of profile.proto (github.com/google/pprof).
 """
 
 import collections
@@ -12,7 +12,7 @@ Profile = collections.namedtuple("Profile", "types samples period seconds commen
 
 
 def read(file):
-    """The profile of a file's bytes."""
+    """The profile in the bytes of a file."""
     message = fields(gzip.decompress(file))
     strings = [text.decode() for text in message[6]]
     if strings[0] != "":
@@ -45,7 +45,7 @@ def fields(data):
         if tag & 7 == 2:
             value, place = data[place:place + value], place + value
             if place > len(data):
-                raise ValueError("a field ends behind its message")
+                raise ValueError("a field ends after its message")
         elif tag & 7 != 0:
             raise ValueError(f"wire type {tag & 7}")
         found[tag >> 3].append(value)

@@ -1,4 +1,4 @@
-"""A service with `--profile` and a planted hot lock, and what its profile says of it."""
+"""A service with `--profile` and a planted hot lock, and the contents of its profile."""
 
 import concurrent.futures
 import json
@@ -15,19 +15,19 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "
 from process import Failure, Latchkey, expect, run  # noqa: E402
 
 # One lock for everything, held long by transactions with expensive conditions, and short by the
-# rest. A condition compares two objects whose members are in another order.
+# rest. A condition compares two objects whose members are in different orders.
 OPTIONS = ("--profile", "--stripes", "1", "--http-threads", "8", "--metering", "full")
 SLOW = "LatchkeyService/TransactionRoutes.swift"
 FAST = "LatchkeyService/PropertyRoutes.swift"
 CONDITIONS = 5
 MEMBERS = 300
-# So many contended accesses of those that one in 100 stands for are enough to tell slow from fast.
+# With sampling of one in 100, so many contended accesses are enough to tell slow from fast.
 CONTENTIONS = 1500
 ROUNDS_MAX = 40
 
 
 def hot(binary, log, check):
-    """Calls `check` with the service and the bytes of its profile, which has samples enough."""
+    """Calls `check` with the service and its profile, which has enough samples."""
     with Latchkey(binary, *OPTIONS, log=log) as service:
         members = [(f"k{n}", n) for n in range(MEMBERS)]
         service.ask("PUT", "/v1/properties/hot", json.dumps(dict(members)))
@@ -70,7 +70,7 @@ def repeat(service, window, *request):
 
 
 def check_file(service, file):
-    """Decodes the file, and compares it with what was planted."""
+    """Decodes the file, and compares it with the planted lock."""
     profile = pprof.read(file)
     expect("the sample types", profile.types, [("contentions", "count"), ("delay", "nanoseconds")])
     expect("the period", profile.period, 100)
@@ -91,7 +91,7 @@ def check_file(service, file):
 
 
 def check_with_go(_, file):
-    """`go tool pprof` reads the file, and its first line is what holds the lock long."""
+    """`go tool pprof` reads the file; its first line is the code that holds the lock long."""
     go = shutil.which("go")
     if go is None:
         raise Failure("no go; run scripts/require pprof")

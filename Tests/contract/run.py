@@ -3,9 +3,9 @@
 
     Tests/contract/run.py --binary .build-release/bin/latchkey [--part NAME]
 
-Needs what `scripts/require test` installs. Everything is random with a fixed seed and bounded. The
-parts share nothing but the clients that are made first, so some run at once: one more than there
-are processors, as each of them waits now and then. What a part prints is shown when it ends.
+Needs what `scripts/require test` installs. Everything is random with a fixed seed, and limited. The
+parts share only the clients that are made first, so some run at once: one more than there are
+processors, as each of them sometimes waits. The output of a part is shown when it ends.
 """
 
 import argparse
@@ -41,8 +41,8 @@ from steps import status_of_steps, step  # noqa: E402
 CONTRACT = TOP / "openapi.yaml"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 RIGHTS = ("read,write", "operations,fetch,compare,export,import,admin,backup")
-# A cluster has the routes of one service, so that what they refuse is the same. What it can have of
-# its own are the outcomes of changes, which few requests show.
+# A cluster has the routes of one service, so it refuses the same. Only the outcomes of changes may
+# differ, which few requests show.
 CLUSTER_OPTIONS = (3, "--phases", "examples,fuzzing,stateful")
 
 
@@ -183,7 +183,7 @@ def identifies_requests(binary):
                 if status >= 400:
                     expect("request", json.loads(body)["request"], identifier)
             expect("identifiers", len(seen), 4)
-        # What was in its queue is written at the end.
+        # The lines still in its queue are written at the end.
         failed = [line for line in lines.read_text(encoding="utf-8").splitlines()
                   if "request failed" in line]
         expect("lines of failures", len(failed), 1)
@@ -219,7 +219,7 @@ def name_mistakes(differences):
 
 
 def loads_library(service):
-    """The first libmicrohttpd in the folders of LD_LIBRARY_PATH, if there is one."""
+    """Checks that the first libmicrohttpd in LD_LIBRARY_PATH, if any, is the loaded one."""
     name = "libmicrohttpd.so.12"
     chosen = [path.resolve() for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":")
               if folder and (path := pathlib.Path(folder, name)).exists()]
@@ -285,7 +285,7 @@ def check_clusters(arguments, _):
 
 
 def check_cluster(arguments, count, clients):
-    """What holds for one service, of the first replica of a cluster of so many."""
+    """Runs the checks for one service with the first replica of a cluster of `count`."""
     name = f"a cluster of {count}"
 
     @contextlib.contextmanager
@@ -312,10 +312,9 @@ def check_cluster(arguments, count, clients):
 def drive(service, token, seed, examples, *more):
     here = pathlib.Path(__file__).parent
     with tempfile.TemporaryDirectory() as scratch:
-        # The working folder is a scratch one because Hypothesis keeps its examples there.
-        # Streams have no end to wait for. Which steps an operation can have is said in the text
-        # only, not in the schema. Lines of JSON are unknown to the tool. All have integration
-        # tests.
+        # The working folder is a scratch one because Hypothesis keeps its examples there. Streams
+        # do not end. The steps that an operation can have are only in the text, not in the schema.
+        # The tool does not know lines of JSON. All of these have integration tests.
         left_out = ("watch", "headWatch", "watchOperation", "submitOperations", "importProperties")
         options = [f"--exclude-operation-id={name}" for name in left_out]
         run(tool("schemathesis"), "--config-file", here / "schemathesis.toml", "run", CONTRACT,

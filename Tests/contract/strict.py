@@ -1,6 +1,6 @@
-"""Reads YAML as YAML 1.2 demands: a mapping in which a key comes twice is an error.
+"""Reads YAML by the rules of YAML 1.2: a duplicate key in a mapping is an error.
 
-The loaders of the tools take the last of the two in silence.
+The loaders of the tools silently take the last of the two.
 
     strict.py FILE
 
@@ -13,7 +13,7 @@ import yaml
 
 
 class StrictLoader(yaml.SafeLoader):
-    """The safe loader, and it refuses duplicate keys."""
+    """The safe loader, which also refuses duplicate keys."""
 
     def construct_mapping(self, node, deep=False):
         keys = set()

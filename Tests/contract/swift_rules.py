@@ -1,11 +1,11 @@
-"""Whether Swift OpenAPI Generator can take openapi.yaml whole.
+"""Whether Swift OpenAPI Generator can read all of openapi.yaml.
 
     swift_rules.py FILE
 
-The generator is a Swift package, which this build does not fetch. What it refuses or leaves out is
-in its article "Supported OpenAPI features", and in what it checks before it generates; these are
-those rules, as far as a description like this one could break them. Runs with the Python of
-.build-tools, which has PyYAML.
+The generator is a Swift package, which this build does not fetch. Its limits are in its article
+"Supported OpenAPI features", and in the checks before it generates; these are those rules, as far
+as a description like this one could break them. Runs with the Python of .build-tools, which has
+PyYAML.
 """
 
 import re
@@ -18,12 +18,12 @@ COMBINATIONS = ("allOf", "anyOf", "oneOf")
 CONTENT_TYPE = re.compile(r"[^/\s;]+/[^/\s;]+(\s*;.*)?")
 # The styles that it knows, by the place of the parameter; the first one is the default.
 STYLES = {"path": ("simple",), "query": ("form", "deepObject"), "header": ("simple",)}
-# It makes these from the schema; the others are bytes.
+# It makes types for these from the schema; the others are bytes.
 STRUCTURED = re.compile(r"application/json|.*\+json|application/x-www-form-urlencoded|multipart/.*")
 
 
 class Description:
-    """A description, and what is wrong with it."""
+    """A description, and its mistakes."""
 
     def __init__(self, contract):
         self.contract = contract
@@ -33,7 +33,7 @@ class Description:
         self.mistakes.append(f"{place}: {text}")
 
     def resolve(self, part, place):
-        """The part itself, or what its reference names."""
+        """The part itself, or the target of its reference."""
         seen = set()
         while isinstance(part, dict) and "$ref" in part:
             reference = part["$ref"]
@@ -108,7 +108,7 @@ class Description:
                 self.schema(media.get("schema", {}), f"{place}, {kind}")
 
     def schema(self, schema, place):
-        """Follows what is written at this place; what it refers to has a place of its own."""
+        """Follows the parts at this place; targets of references have places of their own."""
         if not isinstance(schema, dict):
             self.say(place, "a schema that is true or false")
             return

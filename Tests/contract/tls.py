@@ -1,9 +1,9 @@
 """Checks TLS on the running service: the commands of docs/operating.md, certificates, and rights.
 
-In the section "TLS" of the page, a block of commands is run line by line, but for what needs the
-world outside (`certbot`). `latchkey serve` runs until the next block that has one. A line with
-`curl` ends with `# STATUS`. Weak versions and ciphers: Tests/hostile/tls.py. Standard library,
-openssl and curl only.
+In the section "TLS" of the page, a block of commands is run line by line, except those that need
+the internet (`certbot`). `latchkey serve` runs until the next block that has one. A line with
+`curl` ends with `# STATUS`. Weak versions and ciphers: Tests/hostile/tls.py. Needs only the
+standard library, openssl and curl.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ REQUEST = ("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-2
 
 
 class Service(Latchkey):
-    """One that speaks TLS, and keeps its log."""
+    """A service that speaks TLS, and keeps its log."""
 
     listening = re.compile(r"listening on (https://\S+)")
 
@@ -57,7 +57,7 @@ def validity(has_ended):
     """The options of `openssl x509` for the time of a certificate."""
     if not has_ended:
         return "-days", "30"
-    # From 3.4 on there are times, and from 3.5 on an end may not be before the begin.
+    # OpenSSL takes times from 3.4 on, and from 3.5 on the end may not be before the begin.
     version = re.match(r"OpenSSL (\d+)\.(\d+)", run("openssl", "version"))
     if (int(version[1]), int(version[2])) < (3, 4):
         return "-days", "-1"
@@ -77,7 +77,7 @@ def client_certificate(folder, name, authority, usage="clientAuth", has_ended=Fa
 
 
 class Bench:
-    """A service with a certificate, one that signs for clients, and the tokens `ann` and `bob`."""
+    """A service's certificate, an authority for clients, and the tokens `ann` and `bob`."""
 
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder
@@ -122,7 +122,7 @@ def commands(block):
 
 
 def follow_page(binary, folder, mistake=("", "")):
-    """The commands of the section, in its order. `mistake` is a text and what replaces it."""
+    """Runs the commands of the section in order. `mistake` is a text and its replacement."""
     section = PAGE.read_text(encoding="utf-8").split("\n## TLS\n")[1].split("\n## ")[0]
     if mistake[0] not in section:
         raise Failure(f"the page has no {mistake[0]!r}")
@@ -152,13 +152,13 @@ def follow_page(binary, folder, mistake=("", "")):
                 if promise and not text.startswith(f"HTTP/1.1 {promise[1]} "):
                     raise Failure(f"{command}: {text[:300]!r}")
                 if "curl" in command and not promise:
-                    raise Failure(f"no status behind: {command}")
+                    raise Failure(f"no status after: {command}")
     if count < 4:
         raise Failure(f"the page has {count} requests over TLS")
 
 
 def find_mistakes(binary, folder):
-    """A wrong status, a request without its certificate, and a file of another name are found."""
+    """A wrong status, a request without its certificate, and a wrong file name are found."""
     for index, mistake in enumerate(MISTAKES):
         place = folder / str(index)
         place.mkdir()
@@ -169,7 +169,7 @@ def find_mistakes(binary, folder):
 
 @contextlib.contextmanager
 def clients_beside(service):
-    """A client with a connection that it keeps, and one with new ones: none loses an answer."""
+    """A client that keeps its connection, and one with new ones: none loses an answer."""
     is_over, counts, wrong = threading.Event(), [0, 0], []
 
     def ask(number):
@@ -201,7 +201,7 @@ def clients_beside(service):
 
 
 def replace(binary, folder):
-    """New connections see the new certificate when both files are there, in any order."""
+    """New connections get the new certificate when both files are there, in any order."""
     bench = Bench(binary, folder)
     with bench.serve() as service, clients_beside(service):
         for order in (("certificate", "key"), ("key", "certificate")):
@@ -213,7 +213,7 @@ def replace(binary, folder):
                 (folder / "half").write_text(new[name])
                 (folder / "half").rename(folder / name)
                 if name == order[0]:
-                    # It looks at once, and says that the files do not belong together.
+                    # It reads them at once, and reports that the files do not belong together.
                     service.process.send_signal(signal.SIGHUP)
                     await_true("half of a pair of files is looked at", lambda count=count:
                                service.said().count("certificate not read") > count)
@@ -222,7 +222,7 @@ def replace(binary, folder):
 
 
 def refuse(binary, folder):
-    """Files that are not right change nothing, and the log says so once."""
+    """Invalid files change nothing, and the log says so once."""
     bench = Bench(binary, folder)
     with bench.serve() as service:
         former = bench.shown(service)
@@ -250,11 +250,11 @@ def make_unreadable(bench, service):
 
 
 def resumed(binary, folder):
-    """A session is resumed until the certificate changes, and an open connection goes on."""
+    """A session is resumed until the certificate changes, and an open connection continues."""
     bench = Bench(binary, folder)
     with bench.serve() as service:
         context = ssl._create_unverified_context()
-        # Of TLS 1.3, a ticket counts once.
+        # With TLS 1.3, a ticket is valid only once.
         context.maximum_version = ssl.TLSVersion.TLSv1_2
         kept, ticket = shaken(service, context)
         for _ in range(5):
@@ -293,7 +293,7 @@ def answered(connection):
 
 
 def plain(binary, folder):
-    """Plain HTTP gets no answer, and the cookie of a session is for TLS only."""
+    """Plain HTTP gets no answer, and the cookie of a session is only for TLS."""
     bench = Bench(binary, folder)
     with bench.serve() as service:
         done = subprocess.run(
@@ -313,7 +313,7 @@ def plain(binary, folder):
 
 
 def clients(binary, folder):
-    """A certificate has the rights of the token of its name, until its line is gone."""
+    """A certificate has the rights of the token of its name, until its line is removed."""
     bench = Bench(binary, folder)
     shown_files = {name: client_certificate(folder, name, bench.authority)
                    for name in ("ann", "bob", "eve")}
@@ -335,7 +335,7 @@ def clients(binary, folder):
             reason = "no name in --token-file" if name == "eve" else "--tls-client-ca"
             if reason not in bench.expect(401, service, path, *shows[name]):
                 raise Failure(f"{name}: 401 without the reason {reason!r}")
-        # What is sent counts before what is shown.
+        # A token in the request takes precedence over the certificate.
         bench.expect(403, service, path, *shows["ann"], token="bob")
         bench.expect(401, service, path, *shows["ann"], "-H", "Authorization: Bearer lk_wrong")
         for field in ("Origin: https://evil.example", "Sec-Fetch-Site: cross-site",
@@ -354,7 +354,7 @@ def clients(binary, folder):
 
 
 def keep(service, files, path):
-    """A connection that shows a certificate, on which a request was answered with 200."""
+    """A connection with a certificate, on which a request was answered with 200."""
     context = ssl._create_unverified_context()
     context.load_cert_chain(*files)
     connection = http.client.HTTPSConnection(*service.address, context=context,
@@ -371,7 +371,7 @@ def status_on(connection, path):
 
 
 def silent(binary, folder):
-    """No token counts in a URL, and neither tokens nor keys are logged, whatever goes wrong."""
+    """A token in a URL is not valid, and neither tokens nor keys are ever logged."""
     bench = Bench(binary, folder)
     with bench.serve() as service:
         bench.ask(service, "/v1/properties/a", token="ann")

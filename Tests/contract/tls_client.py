@@ -1,4 +1,4 @@
-"""What `latchkey get` says of a certificate that it refuses, or of a file that has none."""
+"""The messages of `latchkey get` about an invalid certificate, or a file without one."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from process import Failure
 
 
 def mistakes(binary, folder):
-    """`latchkey get` says what is wrong with a certificate, or with the file of one."""
+    """`latchkey get` names the mistake of a certificate, or of its file."""
     ended = tls.Bench(binary, folder)
     (folder / "extensions").write_text("subjectAltName=DNS:localhost\n")
     tls.sh(folder, *tls.REQUEST, "-subj", "/CN=localhost", "-keyout", "key", "-out", "request")
@@ -27,7 +27,7 @@ def mistakes(binary, folder):
 
 
 def say(bench, url, authority, status, *words):
-    """The status and the words of a `get` at an address, with an authority's certificate."""
+    """Checks the status and the words of a `get` with an authority's certificate."""
     done = subprocess.run(
         [bench.binary, "get", "a", "--url", url, "--ca", authority],
         capture_output=True, text=True, timeout=tls.COMMAND_SECONDS_MAX, check=False,

@@ -1,8 +1,8 @@
-"""Runs the requests of the README, of its first screen and its tour, and compares their output.
+"""Runs the requests of the README's first screen and tour, and compares their output.
 
 In its `sh` blocks, each command that begins with `curl` is run. A comment above a command is for
-people; comments below it, up to an empty line or the next command, say what it prints. "…" stands
-for anything. A watch (`curl -N`) is ended once it has printed that.
+people; comments below it, up to an empty line or the next command, are its output. "…" stands for
+any text. A watch (`curl -N`) is ended once it has printed that.
 """
 
 import pathlib
@@ -41,7 +41,7 @@ def mistakes(url):
 
 
 def followed(words, expected):
-    """The output of a command that goes on, up to what is expected of it."""
+    """The output of a command that does not end, up to the expected text."""
     output = ""
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                           stdin=subprocess.DEVNULL) as process:
@@ -57,7 +57,7 @@ def followed(words, expected):
 
 
 def commands(block):
-    """Each command with the lines that are expected of it."""
+    """Each command with its expected lines."""
     command, expected = "", []
     for line in block.splitlines() + [""]:
         if command and not command.endswith("\\"):

@@ -1,4 +1,4 @@
-"""What the dashboard owes to everybody: keyboard, narrow screens, contrast, names of controls."""
+"""Accessibility of the dashboard: keyboard, narrow screens, contrast, names of controls."""
 
 import itertools
 
@@ -16,11 +16,11 @@ VISIBLE = """
       "a[href], button, input, select, textarea, summary, [tabindex='0']")]
     .filter(each => !each.disabled && each.checkVisibility());
 """
-# Of the buttons of one group only the chosen one is a stop of the Tab key.
+# In a group of radio buttons, the Tab key stops only at the chosen one.
 STOPS = VISIBLE + """
   return visible.filter(each => each.type !== "radio" || each.checked)
     .map(each => each.id || each.getAttribute("href") || each.textContent || each.value)"""
-# The least contrast of a text with what is behind it (WCAG 2.2, section 1.4.3).
+# The least contrast of a text with its background (WCAG 2.2, section 1.4.3).
 CONTRAST = """
   const channels = text => text.match(/[\\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => [r, g, b].map(each => each / 255)
@@ -69,7 +69,7 @@ def check_keyboard(service, browser):
     browser.look_like(1280, 900)
     for part in PARTS:
         show(service, browser, part)
-        # The Tab key goes on from here.
+        # The Tab key starts from here.
         browser.run("document.body.tabIndex = -1; document.body.focus()")
         expected = browser.run(STOPS)
         reached = []
@@ -94,7 +94,7 @@ def check_keyboard(service, browser):
 
 
 def check_enter(service, browser):
-    """From the top of the page to a saved value, with keys only."""
+    """From the top of the page to a saved value, only with keys."""
     show(service, browser, "contention")
     focus(browser, "a[href='#properties']")
     browser.press(ENTER)
@@ -124,7 +124,8 @@ def check_defaults(service, browser):
           }).map(form => form.id || form.parentElement.id)""")
     if wrong:
         raise Failure(f"the Enter key can do something else than confirm in {wrong}")
-    # In a question without fields it presses the button that has the focus: first the harmless one.
+    # In a question without fields it presses the button that has the focus: at first the harmless
+    # one.
     show(service, browser, "properties")
     browser.run("document.getElementById('delete').click()")
     browser.wait_for("the question", "return document.getElementById('confirm').open")
@@ -227,7 +228,7 @@ def check_order(service, browser):
 
 
 def check_names(service, browser):
-    """Asks Chromium itself how it names each control to a screen reader."""
+    """Asks Chromium for the name that a screen reader gets for each control."""
     for part in PARTS:
         show(service, browser, part)
         tree = browser.developer("Accessibility.getFullAXTree")["nodes"]

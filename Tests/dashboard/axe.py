@@ -1,4 +1,4 @@
-"""The rules of axe-core, tried on a state of the page."""
+"""Checks a state of the page with the rules of axe-core."""
 
 import pathlib
 
@@ -7,7 +7,7 @@ from process import Failure
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 SIZES = ((1280, 800), (390, 844))
 SCHEMES = ("light", "dark")
-# Rules that are sure, and those of good practice.
+# Violations of rules without doubt, and of good practice.
 FINDINGS = """
   axe.run().then(({violations}) => violations.map(({id, help, nodes}) =>
     `${id}: ${help}: ${nodes.map(({html}) => html.slice(0, 120)).slice(0, 3).join(", ")}`))"""
@@ -19,7 +19,7 @@ def source():
 
 
 def check(browser, what):
-    """Wide and narrow, light and dark. The window is wide and light then."""
+    """Checks wide and narrow, light and dark. Afterwards the window is wide and light."""
     try:
         for width, height in SIZES:
             for scheme in SCHEMES:
@@ -30,7 +30,7 @@ def check(browser, what):
 
 
 def look(browser, what):
-    # The policy of the page forbids other scripts; those of the DevTools protocol are none.
+    # The policy of the page forbids other scripts, but not those of the DevTools protocol.
     if not browser.run("return 'axe' in window"):
         browser.developer("Runtime.evaluate", expression=source())
     done = browser.developer("Runtime.evaluate", expression=FINDINGS, awaitPromise=True,

@@ -18,7 +18,7 @@ WIDE = """
 
 
 class Browser(Server):
-    """One window of headless Chromium. Nothing is kept after it."""
+    """One window of headless Chromium. It leaves nothing behind."""
 
     listening = re.compile(r"started successfully on port (\d+)")
 
@@ -76,7 +76,7 @@ class Browser(Server):
         return await_true(f"on the page, {what}", lambda: self.run(script, *arguments))
 
     def texts(self, selector):
-        """Of all elements that fit."""
+        """The texts of all elements that match."""
         return self.run("return [...document.querySelectorAll(arguments[0])]"
                         ".map(each => each.textContent)", selector)
 
@@ -92,13 +92,13 @@ class Browser(Server):
         self.here("POST", f"/element/{self.element(selector)}/click")
 
     def type(self, selector, text):
-        """Replaces what is in a field, as a person would: select all, type."""
+        """Replaces the text of a field, as a person would: select all, type."""
         element = self.element(selector)
         keys = CONTROL + "a" + CONTROL + text
         self.here("POST", f"/element/{element}/value", {"text": keys})
 
     def press(self, key, *held):
-        """Presses a key wherever the focus is."""
+        """Presses a key at the present focus."""
         down = [{"type": "keyDown", "value": each} for each in (*held, key)]
         up = [{"type": "keyUp", "value": each} for each in (key, *held)]
         self.here("POST", "/actions", {"actions": [
@@ -116,25 +116,25 @@ class Browser(Server):
             {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def check_width(self, what):
-        """That nothing sticks out, and else what does and cannot be scrolled to."""
+        """Checks that no element is too wide, unless it can be scrolled to."""
         over = self.run("return document.documentElement.scrollWidth - innerWidth")
         if over > 0:
             raise Failure(f"{what} is {over} pixels too wide: {self.run(WIDE)[:3]}")
 
     def screenshot(self, path, width):
-        """The whole page, however long it is."""
+        """Takes a picture of the whole page, however long it is."""
         height = self.run("return document.documentElement.scrollHeight")
         shot = self.developer("Page.captureScreenshot", captureBeyondViewport=True, clip={
             "x": 0, "y": 0, "width": width, "height": height, "scale": 1})
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def messages(self):
-        """What the browser wrote to its console since it was asked last."""
+        """The console's lines since the last call."""
         return [f"{each['level']} {each['message']}"
                 for each in self.here("POST", "/se/log", {"type": "browser"})]
 
     def requests(self):
-        """The addresses of all requests since it was asked last."""
+        """The addresses of all requests since the last call."""
         found = (json.loads(each["message"])["message"]
                  for each in self.here("POST", "/se/log", {"type": "performance"}))
         return [each["params"]["request"]["url"] for each in found

@@ -58,7 +58,7 @@ def check_cluster(binary, folder, browser, log, pictures):
                     browser.look_like(390, 844)
                     browser.screenshot(pictures / "cluster-narrow.png", 390)
                     browser.look_like(1280, 900)
-            # Its last words stay, and are not taken for the present.
+            # Its last state stays, but does not count as present.
             browser.wait_for_text("#replicas .bad", "silent, was serving")
             axe.check(browser, "a cluster with a silent replica")
             if pictures:

@@ -6,7 +6,7 @@ from properties import path, put, search, value
 
 
 def names(browser):
-    """What the rows say, of a folder with its slash."""
+    """The names in the rows, of a folder with its slash."""
     return browser.texts("#rows .name")
 
 
@@ -111,7 +111,7 @@ def check_address(service, browser):
     browser.click("a[href='#properties']")
     await_true("the path", lambda: path_of(browser) == ["All"])
     open_folder(browser, "way/")
-    # Not a folder of the same name beside it, while the old list is shown.
+    # While the old list is shown, a folder of the same name must not be taken.
     await_true("what is in way/", lambda: names(browser) == ["a/"])
     open_folder(browser, "a/")
     for name in ("way/a/one&?#%", "way/a/two"):
@@ -121,7 +121,7 @@ def check_address(service, browser):
         browser.wait_for_text("#editor-title", name)
     expect("the address", address(), "#properties?folder=way%2Fa%2F&name=way%2Fa%2Ftwo")
     back("the property before", "way/a/one&?#%", ["All", "way/", "a/"])
-    # The address is enough for a page that has seen nothing else.
+    # A page without history opens the same by its address.
     browser.run("window.isOld = true; location.reload()")
     browser.wait_for("the page again", "return document.readyState === 'complete' && !window.isOld")
     browser.wait_for_text("#editor-title", "way/a/one&?#%")
@@ -132,7 +132,7 @@ def check_address(service, browser):
     search(browser, "way/a/o")
     browser.wait_for_text("#rows .name", "way/a/one&?#%")
     expect("the address", address(), "#properties?folder=way%2F&prefix=way%2Fa%2Fo")
-    # What is not saved stays until its writer says otherwise, and the address with it.
+    # An unsaved value stays until the user decides otherwise, and so does the address.
     browser.click("#rows a")
     browser.wait_for_text("#editor-title", "way/a/one&?#%")
     await_true("its value", lambda: value(browser) == "1")

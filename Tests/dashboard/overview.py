@@ -1,4 +1,4 @@
-"""The part of the dashboard that is seen first."""
+"""The first part of the dashboard."""
 
 import re
 
@@ -8,8 +8,8 @@ from accessibility import PARTS, show
 from process import Failure, Latchkey, await_true, expect
 
 CHARTS = ("requests", "errors", "contended", "watchers", "memory", "properties")
-# Of each chart: how far right of its left edge the first line begins, how the chart names that
-# time, and the commands of its lines.
+# For each chart: the distance of its first line from its left edge, the label of that time, and the
+# commands of its lines.
 DRAWN = """
     return arguments[0].map(chart => {
       const svg = document.querySelector(`${chart} svg`);
@@ -33,7 +33,7 @@ def text(browser, selector):
 
 
 def open_anew(service, browser):
-    """Opens the page, whose first figures are then those of one answer."""
+    """Opens the page, so that its first figures come from one answer."""
     browser.open(service.url + "/#overview")
     browser.run("location.reload()")
     browser.wait_for("the overview", "return document.readyState === 'complete' && "
@@ -41,7 +41,7 @@ def open_anew(service, browser):
 
 
 def wait_for_points(service, count):
-    """Waits until the service has so many points, and returns its overview."""
+    """Waits until the service has `count` points, and returns its overview."""
     def overview():
         found = service.ask_json("/v1/overview")
         return found if len(found["points"]) >= count else None
@@ -74,9 +74,9 @@ def check_figures(service, browser):
 
 
 def check_traffic(service, browser):
-    """What is asked for most is named, and its share of all requests."""
+    """The most requested name is shown, with its share of all requests."""
     connection = service.connect()
-    # One in 64 is counted, chosen by the identifiers.
+    # One in 64 requests is counted, chosen by their identifiers.
     for _ in range(1000):
         connection.request("GET", "/v1/properties/folder%2Fhot")
         connection.getresponse().read()
@@ -141,7 +141,7 @@ def check_charts(service, browser):
 
 
 def check_begin(browser, *charts):
-    """A chart begins at its first value, whenever that was; and no line overshoots one."""
+    """A chart begins at its first value, at any age; and no line is a curve."""
     for chart, drawn in zip(charts, browser.run(DRAWN, charts)):
         if abs(drawn["left"]) > 0.5 or not re.fullmatch(r"[\d.]+ (s|min) ago", drawn["begin"]):
             raise Failure(f"{chart} does not begin at its first value: {drawn}")

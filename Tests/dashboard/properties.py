@@ -12,7 +12,7 @@ HOSTILE_VALUE = {"<script>document.title='owned'</script>": "</script><img src=x
 LARGE = "9007199254740993"
 
 
-# Answers the question whether a change may be discarded.
+# Confirms the question whether a change may be discarded.
 DISCARD = """
     if (document.getElementById("confirm").open) document.getElementById("confirm-yes").click();
 """
@@ -75,7 +75,7 @@ def await_value(browser, text):
 
 
 def save(browser, text=None):
-    """Saves what is in the editor, or another text."""
+    """Saves the text in the editor, or another one."""
     if text is not None:
         browser.type("#value", text)
     browser.click("#save")
@@ -83,7 +83,7 @@ def save(browser, text=None):
 
 
 def keep_mine(service, browser, name):
-    """A change is saved that came behind another one."""
+    """Saves a change although another one came before."""
     browser.type("#value", '"mine"')
     put(service, name, '"theirs"')
     browser.click("#save")
@@ -148,7 +148,7 @@ def check_mistake(service, browser):
 
 
 def wait_for_conflict(browser, text):
-    """The watch can tell of it before the button is pressed. So this waits for the answer, too."""
+    """Waits for the answer, too: the watch can show the conflict before the button is pressed."""
     browser.wait_for("a conflict", "return !editor.isSaving && !document.getElementById('conflict')"
                      ".hidden && document.getElementById('conflict-text').textContent"
                      ".includes(arguments[0])", text)
@@ -212,9 +212,9 @@ def check_create(service, browser):
 
 
 def check_dots(service, browser):
-    """A browser takes both for steps through folders, in their percent-encoded form, too."""
+    """A browser takes both names for steps through folders, also percent-encoded."""
     for name in (".", ".."):
-        # The spelling of numbers and the line feed are those that were written.
+        # The spelling of numbers and the line feed stay as they were written.
         text = '{"b": 1.0,\n "a": 9007199254740993, "value":"}]}"}'
         put(service, "..." if name == ".." else ".a", "0")
         create(browser)
@@ -236,7 +236,7 @@ def check_dots(service, browser):
         compare(browser, "none")
         browser.click("#earlier")
         browser.wait_for_text("#history-note", "did not exist before")
-        # An export has spaces for line feeds.
+        # The history shows line feeds as spaces.
         expect("the revisions", shown(browser),
                ['"mine"', '"theirs"', "[2]", text.replace("\n", " "), "1"])
         compare(browser, "before")
@@ -261,7 +261,7 @@ def check_live(service, browser):
     search(browser, "live/")
     browser.wait_for_text("#watch-state", "Live")
     check_changes(service, browser)
-    # A new name that belongs on page 1 does not come to page 2.
+    # A new name that belongs on page 1 does not appear on page 2.
     search(browser, "page/")
     browser.wait_for_text("#page-facts", "Page 1, 50 shown")
     browser.click("#next")

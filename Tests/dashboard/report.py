@@ -1,4 +1,4 @@
-"""What the page of `latchkey compare --html` owes to everybody: narrow screens, and paper."""
+"""Accessibility of the page of `latchkey compare --html`: narrow screens, and paper."""
 
 import base64
 import pathlib
@@ -12,14 +12,14 @@ RUN_SECONDS_MAX = 120
 # Two phones; and a letter's longer side without its margins, at 96 pixels an inch.
 NARROW = (320, 390)
 PAPER = 964
-# The verdict's plot has to be seen without scrolling.
+# The verdict's plot must be visible without scrolling.
 FOLDS = ((1280, 800), (390, 800))
 PAGES_MAX = 2
 
 
 def check(binary, folder, browser, screenshots=None):
     look(binary, folder, browser, screenshots)
-    # Its table has more columns.
+    # The table of this report has more columns.
     look(binary, folder, browser, None, "--arrival", "open:50000")
 
 
@@ -32,7 +32,7 @@ def look(binary, folder, browser, screenshots, *words):
         timeout=RUN_SECONDS_MAX)
     if done.returncode != 0:
         raise Failure(f"compare ended with status {done.returncode}: {done.stderr}")
-    # The dashboard asks its service again and again until it is left.
+    # The dashboard polls its service until the page is left.
     browser.open("about:blank")
     browser.messages()
     browser.requests()
@@ -81,7 +81,7 @@ def check_paper(browser):
     if browser.run("return [...document.querySelectorAll('details')]"
                    ".some(each => each.getClientRects().length > 0)"):
         raise Failure("on paper there is what folds")
-    # On paper nothing scrolls, so a table that is too wide would lose its columns.
+    # Paper does not scroll, so a table that is too wide would lose its columns.
     right = browser.run("return Math.max(...[...document.querySelectorAll('table')].map(each => "
                         "each.getBoundingClientRect().right))")
     if right > PAPER:

@@ -43,7 +43,7 @@ def check_history(service, browser):
 
 
 def show(browser):
-    """What the property that is open was before."""
+    """Shows the revisions of the open property."""
     browser.click("#earlier")
     browser.wait_for("revisions", "return document.querySelector('#history li')")
 

@@ -112,7 +112,7 @@ def check_contention(service, browser):
     expect("the number of rows", len(rows), count)
 
     def is_drawn():
-        """What is drawn is between two polls, so the load goes on until it is."""
+        """The charts show differences between two polls, so the load continues until then."""
         for _ in range(10):
             service.ask("POST", "/v1/properties/load/increment")
         return browser.run(DRAWN, count)

@@ -6,7 +6,7 @@ from process import expect
 
 
 def check(service, browser):
-    """By keys only: what the service answers is said, and the head names the new strategy."""
+    """Only with keys: the page shows the service's answer, and the head names the new strategy."""
     browser.open(service.url + "/#contention")
     names = [row["name"] for row in service.ask_json("/v1/strategies")["strategies"]]
     browser.wait_for("the names", "return document.getElementById('switch-to').length > 0")
@@ -22,7 +22,7 @@ def check(service, browser):
     choose(browser, "actor")
     browser.wait_for_text("#switch-note.bad", "--stripes 1")
     expect("the head", browser.texts("#strategy"), ["adaptive"])
-    # Somebody else switches: the page says so.
+    # Another client switches: the page shows it.
     service.ask("PUT", "/v1/strategy", '{"strategy":"lock"}')
     browser.wait_for_text("#strategy", "lock")
     browser.open(service.url + "/#overview")
@@ -30,7 +30,7 @@ def check(service, browser):
 
 
 def check_served(service, browser):
-    """What serves and has served, since when, and for how long."""
+    """The present and former strategies, with start and duration."""
     browser.wait_for("since when", """
         const since = new Date(arguments[0]).toLocaleTimeString();
         return document.getElementById("serving").textContent

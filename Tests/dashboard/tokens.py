@@ -55,7 +55,7 @@ def check(binary, folder, browser, log, pictures):
 
 
 def check_declined(browser):
-    """The Enter key confirms; without a token the page says so, and asks again when it is told."""
+    """The Enter key confirms; without a token the page says so, and asks again on request."""
     browser.press(ENTER)
     browser.wait_for("the question stays without a token", """
         return document.getElementById("token").open

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what the compiler says about wrong uses of LatchkeySync: a sentence that helps, at the
-line that is wrong, and nothing elsewhere."""
+"""Checks the compiler's messages for wrong uses of LatchkeySync: a helpful sentence at the wrong
+line, and nothing elsewhere."""
 
 import argparse
 import pathlib
@@ -15,7 +15,7 @@ FOUND = re.compile(r"^[^ ]*wrong\.swift:(\d+):\d+: (error|warning): (.+)$")
 
 
 def compiled(build: pathlib.Path) -> str:
-    """What the compiler prints; it checks the types and makes nothing."""
+    """The output of the compiler, which only checks the types."""
     command = ["swiftc", "-typecheck", "-swift-version", "6", "-strict-memory-safety"]
     command += ["-I", str(build / "Modules")]
     module = build / "CLatchkeySystem.build" / "module.modulemap"

@@ -1,4 +1,4 @@
-"""Disks that are full, low, gone or hang."""
+"""Disks that are full, nearly full, removed, or hang."""
 
 import collections
 import concurrent.futures
@@ -18,12 +18,12 @@ from process import PATIENCE_SECONDS, Failure, await_true, run
 from service import Service
 
 DISK_BYTES = 48 << 20
-# Of a file. What the service says is shorter, and its log is soon longer.
+# Length of a file. The service logs less, and the database's log soon exceeds it.
 LENGTH_BOUND = 1 << 18
 
 
 class NotTried(Exception):
-    """What this user, or this machine, cannot do."""
+    """A case that this user, or this machine, cannot run."""
 
 
 @contextlib.contextmanager
@@ -51,12 +51,12 @@ def full(arguments, folder):
 
 
 def bound(arguments, folder):
-    """The same with a bound on the length of files, which needs no disk."""
+    """The same with a limit on the length of files, which needs no disk."""
     return fill_and_empty(arguments, folder, LengthBound())
 
 
 class Ballast:
-    """A file beside the data that takes all room that is left."""
+    """A file beside the data that takes all the room left."""
 
     def __init__(self, disk):
         self.path = disk / "ballast"
@@ -71,7 +71,7 @@ class Ballast:
 
 
 class LengthBound:
-    """Nothing can be written beyond a length of a file."""
+    """A file cannot be written beyond a length."""
 
     def fill(self, service):
         self._limit(service, LENGTH_BOUND)
@@ -91,7 +91,7 @@ def fill_and_empty(arguments, disk, room):
 
     def fill(running):
         room.fill(subject.service)
-        # What was decided waits; what comes then is refused. Before, the condition does not hold.
+        # Decided changes wait; later ones are refused with 507. Before that, the condition fails.
         answers = []
 
         def is_refused():
@@ -131,7 +131,7 @@ def fill_and_empty(arguments, disk, room):
 
 
 def low(arguments, folder):
-    """A disk that the service fills: deletions make room, and nothing is lost or held."""
+    """A disk that the service fills: deletions make room, and no write is lost or held."""
     with small_disk(folder) as disk:
         return fill_by_writing(arguments, folder, disk)
 
@@ -173,7 +173,7 @@ def fill_by_writing(arguments, folder, disk):
                 del values[name]
             await_true("there is room again", lambda: put(service, f"l/{number}"))
             number += 1
-        # Now a kill while it is low, and a larger disk.
+        # Now a kill while the disk is low, and a larger disk.
         while put(service, f"l/{number}"):
             number += 1
         service.kill()
@@ -199,7 +199,7 @@ def fill_by_writing(arguments, folder, disk):
 
 
 def gone(arguments, folder):
-    """The folder is removed under writes, then syncs fail: what was acknowledged is exported."""
+    """The folder is removed during writes, then syncs fail: acknowledged writes are exported."""
     control = shim.Control(folder / "control")
     environment = shim.environment(arguments.library, folder.resolve(), control=control.path)
     acknowledged, refused = {}, threading.Event()
@@ -221,7 +221,7 @@ def gone(arguments, folder):
         workers = [pool.submit(write, service, worker) for worker in range(4)]
         await_true("there are writes", lambda: len(acknowledged) > 100)
         shutil.rmtree(folder / "data")
-        # Files without a name take them.
+        # The removed files, which are still open, take them.
         count = len(acknowledged)
         await_true("writes go on", lambda: refused.is_set() or len(acknowledged) > count + 100)
         control.arm("sync", "io-error", count=shim.ALWAYS)
@@ -241,7 +241,7 @@ def gone(arguments, folder):
 
 
 def hang(arguments, folder):
-    """A sync without an end: the service is not ready, and who waits is answered in time."""
+    """A sync without end: the service is not ready, and waiting clients are answered in time."""
     control = shim.Control(folder / "control")
     environment = shim.environment(arguments.library, folder.resolve(), control=control.path)
     with Service(arguments.binary, folder / "data", "--answer-timeout-seconds", "1",
@@ -264,7 +264,7 @@ def hang(arguments, folder):
 
 
 def held(arguments, folder):
-    """A write that finds no space: who waits is answered in time, and it is made later."""
+    """A write that finds no space: waiting clients are answered in time, and it is made later."""
     control = shim.Control(folder / "control")
     environment = shim.environment(arguments.library, folder.resolve(), control=control.path)
     with Service(arguments.binary, folder / "data", "--answer-timeout-seconds", "1",

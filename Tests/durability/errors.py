@@ -1,4 +1,4 @@
-"""Calls that fail: a full disk passes, and anything else ends the service, which loses nothing."""
+"""Calls that fail: a full disk passes, and any other fault ends the service without losses."""
 
 import collections
 import itertools
@@ -14,7 +14,7 @@ from service import STRATEGIES
 
 FAULTS_PER_ROUND = 4
 ROUNDS_PER_FOLDER = 6
-# What fails, how, in which file, and how many calls in a row.
+# The call, its fault, the file, and the number of calls in a row.
 FAULTS = [(call, action, place, count)
           for call, place, actions in (
               ("write", "log", ("no-space", "io-error", "short", "short-then-no-space")),
@@ -87,11 +87,12 @@ class Campaign:
                 if self.left > 0:
                     self.left -= 1
                     yield *fault, skip
-            # Call after call at first; later those of checkpoints and compaction, too.
+            # First one call after the other; later with larger steps, to reach checkpoints and
+            # compaction.
             skip = skip + 1 if skip < 24 else skip * 3 // 2 % 3001
 
     def fail_start(self, folder, control):
-        """A call fails while the service starts: it refuses with a sentence, or serves."""
+        """A call fails while the service starts: it refuses with a message, or serves."""
         call, action = folder.choose.choice(START_FAULTS)
         self.last = ("at the start", call, action, skip := folder.choose.choice((0, 1, 2, 5, 9)))
         control.arm(call, action, skip, folder.choose.choice((1, shim.ALWAYS)))
@@ -125,10 +126,10 @@ class Campaign:
         return during
 
     def _fail(self, folder, control, running, fault, is_last):
-        """Returns whether the service has ended, as it must where the disk can have lost pages."""
+        """Whether the service has ended, as it must if the disk may have lost pages."""
         call, action, place, count, skip = fault
         if place == "elsewhere" or call == "truncate":
-            # The database is written to when the log is begun anew: after a write without space.
+            # The database is written when the log starts again: after a write without space.
             skip %= 7
             control.arm("write", "no-space", place="log", slot=1)
         control.arm(call, action, skip, count, place)
@@ -147,7 +148,7 @@ class Campaign:
             self.counts["ends"] += 1
             return True
         time.sleep(folder.choose.choice((0, 0.02, 0.3)))
-        # Half of the last ones end in the midst of it: kill -9.
+        # Half of the last faults end with kill -9.
         if is_last and folder.choose.random() < 0.5:
             return False
         control.disarm()

@@ -1,4 +1,4 @@
-"""Damage of real files: the right state, or a refusal with a sentence."""
+"""Damage of real files: the state is right, or the start is refused with a message."""
 
 import collections
 import concurrent.futures
@@ -12,7 +12,7 @@ import load
 from process import Failure, Refused, await_true
 from service import Service
 
-# What is in the database, and what is in the log behind that.
+# The numbers of writes in the database, and of later ones in the log.
 WRITES = (2000, 300)
 KINDS = ("flip", "flip", "flip", "truncate", "zero", "cut-start", "garbage", "gone")
 
@@ -33,7 +33,7 @@ def run(arguments, scratch):
 
 
 def plant(subject):
-    """The state is said to be another one."""
+    """The judge expects another state."""
     name = min(subject.history.state)
     value = subject.history.state[name]
     subject.history.state[name] = ("other", *value[1:])
@@ -78,7 +78,7 @@ class Subject:
         return ("--history-bytes", "1GiB", "--idempotency-seconds", 604_800)
 
     def damage(self, scratch, name, number):
-        """Damages one file of a copy, and starts the service on it. Returns what happened."""
+        """Damages one file of a copy, and starts the service on it. Returns the result."""
         choose = random.Random(f"{self.arguments.seed}.{name}.{number}")
         content, kind, place, end = spoil(self.files[name], choose)
         folder = pathlib.Path(scratch) / f"{name}.{number}"
@@ -110,7 +110,7 @@ class Subject:
             return "right"
         if name != "latchkey.db-wal":
             raise Failure(f"{what}: starts at {revision} instead of {self.history.revision}")
-        # A log that ends early is what a loss of power leaves of commits that are not synced.
+        # After a loss of power, a log without its last, unsynced commits is normal.
         history.compare(state, self.history.state_at(revision), f"{what}: the state")
         if not self.may_be_torn(*damage):
             raise Failure(f"{what}: starts without the commits {revision + 1} to "
@@ -118,10 +118,10 @@ class Subject:
         return "as torn"
 
     def _check_life(self, service, name, what):
-        """Without notes about the log, the folder is a copy: its revisions are others."""
+        """Without its record of the log, the folder counts as a copy: its revisions are others."""
         state, revision = service.export()
         if name != "latchkey.lock" or revision <= self.history.revision + (1 << 32):
-            raise Failure(f"{what}: goes on at {revision} behind {self.history.revision}")
+            raise Failure(f"{what}: continues at {revision} after {self.history.revision}")
         history.compare(state, self.history.state, f"{what}: the state")
         self._check_keys(service, what)
         return "another life"
@@ -143,9 +143,9 @@ class Subject:
         return "refused"
 
     def may_be_torn(self, kind, place, end):
-        """Whether nothing whole is behind the damage: then it looks like a torn end.
+        """Whether no intact commit follows the damage: then it looks like a torn end.
 
-        The first transaction is noted at once, the others a minute later.
+        The first transaction is recorded at once, the others a minute later.
         """
         start, last = self.transactions[-1]
         return place >= self.transactions[0][1] and (
@@ -153,7 +153,7 @@ class Subject:
 
 
 def spoil(data, choose):
-    """Returns the content, what was done, and where: from and to which byte."""
+    """Returns the content, the kind of damage, and its first and last place."""
     kind = choose.choice(KINDS)
     place = choose.randrange(len(data)) if data else 0
     if not data:
@@ -175,7 +175,7 @@ def spoil(data, choose):
 
 
 def frames(wal):
-    """Where each transaction of the log begins and ends, and the length of a frame."""
+    """The begin and the end of each transaction of the log, and the length of a frame."""
     salts, start, place, found = wal[16:24], 32, 32, []
     size = 24 + struct.unpack_from(">I", wal, 8)[0]
     while place + size <= len(wal) and wal[place + 8:place + 16] == salts:

@@ -1,8 +1,8 @@
-"""A follower that has another strategy every 50 ms: it is its leader, and shows nothing older.
+"""A follower that switches its strategy every 50 ms: it equals its leader, and never goes back.
 
 Design: clients write to the leader; readers and watches are at the follower, whose strategy is
-switched. The leader's history says what each answer of the follower had to be, and both end with
-the same state and the same changes.
+switched. The leader's history determines each answer of the follower, and both end with the same
+state and the same changes.
 """
 
 import itertools
@@ -28,7 +28,7 @@ def older(seen, _):
 
 
 def lost(_, changes):
-    """A change of the leader has not come to the follower."""
+    """A change of the leader has not arrived at the follower."""
     changes.pop(len(changes) // 2)
 
 
@@ -79,7 +79,7 @@ def follow(arguments, path, counts, *options):
         known.extend(*leader.changes(begin))
         known.check(running.outcomes)
         watch.wait_for(known.revision)
-        # Something may have expired meanwhile.
+        # A property may have expired meanwhile.
         while not watch.check(known):
             known.extend(*leader.changes(known.revision))
             watch.wait_for(known.revision)
@@ -103,12 +103,12 @@ def follow(arguments, path, counts, *options):
 
 
 def judge(seen, known):
-    """What each reader was shown is in the history, and never older than what it had seen."""
+    """Each answer is in the history, and never older than what its reader had seen."""
     for answers in seen:
         seeing.judge(answers, known)
         last = {}
         for each in answers:
-            # A value has its own revision, all else that of the state.
+            # A value has its own revision, all others that of the state.
             subject = each.rows[0][0] if each.kind == "a value" else each.kind
             if each.revision < last.get(subject, 0):
                 raise Failure(f"was shown after {last[subject]}, and is older: {each}")

@@ -1,9 +1,9 @@
-"""Syncs that are held: nothing is shown that is not on the disk.
+"""Syncs that are held: no answer shows a change that is not on the disk.
 
 Design: a sync of the log begins and does not end until the campaign lets it. Meanwhile clients send
-changes of every kind, each reader gets some answers, and refusals are asked for that would tell of
-such a change. No answer may come that needs a revision beyond the one before the hold. Then the
-syncs are let go, and all is answered; or the power is lost, and the disk has what was shown.
+changes of every kind, each reader gets some answers, and clients cause refusals that would reveal
+such a change. No answer may need a revision after the one before the hold. Then the syncs end, and
+all requests are answered; or the power is lost, and the disk has everything that was shown.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from service import STRATEGIES, Service
 
 QUIET = [f"q/{number}" for number in range(4)]
 NAMES = [f"s/{number}" for number in range(6)]
-# So many answers of each reader that is not made to wait are time enough.
+# So many answers of each reader that does not have to wait are enough.
 ANSWERS = 30
 JSON = {"Content-Type": "application/json"}
 
@@ -128,17 +128,17 @@ class Hold:
         self.counts["shown"] += len(seen)
 
     def await_answers(self, readers, since=None):
-        """Until each reader of properties that do not change has had some more answers."""
+        """Waits until each reader of unchanged properties has some more answers."""
         begin = since or [0 for _ in readers]
         for reader, count in zip(readers, begin):
-            # A page is of one moment, and can wait for all that was decided before it.
+            # A page shows one moment, and can wait for all that was decided before it.
             if type(reader) is seeing.Values:
                 await_true(f"answers of {type(reader).__name__}, which does not wait",
                            lambda reader=reader, count=count: reader.error or not
                            reader.is_alive() or len(reader.seen) >= count + ANSWERS)
 
     def hold(self, service, readers, known):
-        """Holds the syncs, and judges what is shown meanwhile. Returns what was asked."""
+        """Holds the syncs, and judges the answers meanwhile. Returns the requests."""
         self.control.arm("sync", "held", count=shim.ALWAYS, place="log")
         tag = {"If-Match": f'"{known.state["s/1"][1]}"'}
         asked = [Ask(service, *words) for words in (
@@ -153,7 +153,7 @@ class Hold:
         for each in asked:
             each.start()
         await_true("a sync is held", lambda: self.control.held > 0)
-        # Each of these would say what is not on the disk.
+        # The answer to each of these would reveal a change that is not on the disk.
         later = [Ask(service, *words) for words in (
             ("PUT", load.path("s/5"), '"T106:"', {"If-None-Match": "*"}),
             ("PUT", load.path("s/1"), '"T107:"', tag),
@@ -171,7 +171,7 @@ class Hold:
         return asked + later
 
     def judge(self, asked, later, readers, known):
-        """Before the hold ends, nothing may have been answered that needs its commits."""
+        """Before the hold ends, no answer may need its commits."""
         for each in asked:
             if each.answer is not None:
                 raise Failure(f"is answered, and not on the disk: {each}")
@@ -193,7 +193,7 @@ class Hold:
                     raise Failure(f"is shown, and not on the disk ({known.revision} is): {each}")
 
     def is_old(self, target, text, known):
-        """Whether several properties are those from before the hold."""
+        """Whether the answer shows only revisions from before the hold."""
         if target.startswith("/v1/count"):
             held = [name for name in known.state if name.startswith("s/")]
             return json.loads(text)["count"] == len(held)

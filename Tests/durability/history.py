@@ -1,9 +1,9 @@
-"""The history that a service has after a restart, and whether it fits what clients were told.
+"""The history that a service has after a restart, and whether it fits the clients' answers.
 
 Design: the revisions are the order of the writes, so linearizability needs no search. Each commit
-has to be one request of a client, whole, on top of the state before it; a request has at most one
-commit; what was acknowledged has its commit with the revision that the answer said; what was
-refused has none; and the order of revisions is that of the requests that did not overlap.
+must be one request of a client, complete, on top of the state before it; a request has at most one
+commit; an acknowledged request has its commit with the revision of the answer; a refused one has
+none; and requests that did not overlap have revisions in their order.
 """
 
 import bisect
@@ -26,16 +26,16 @@ class History:
         """`revision` is that of the new, empty store."""
         self.revision, self.first, self.state = revision, revision, {}
         self.commits, self.tokens = {}, {}
-        # For each name the revisions that changed it, and the values, None where it went.
+        # For each name the revisions that changed it, and the values, None after a removal.
         self.names = collections.defaultdict(lambda: ([], []))
         self.outcomes, self.checked, self.shown = {}, [], 0
-        # For each name how many DELETE were made, and how many may have been; and revisions of
-        # commits that do nothing else.
+        # For each name the number of DELETE that were made, and of those that may have been; and
+        # the revisions of commits that do nothing else.
         self.deletions = collections.defaultdict(lambda: [0, 0])
         self.removals = collections.defaultdict(list)
 
     def extend(self, changes, revision):
-        """Takes further commits. They have to follow the known ones without a gap."""
+        """Takes further commits. They must follow the known ones without a gap."""
         for change in changes:
             if change["revision"] != self.revision + 1:
                 raise Failure(f"a gap: revision {change['revision']} follows {self.revision}")
@@ -72,11 +72,11 @@ class History:
             self.removals[effects[0].name].append(revision)
 
     def compare(self, state, what):
-        """Whether a state is that of the last commit."""
+        """Compares a state with that of the last commit."""
         compare(state, self.state, f"{what} at {self.revision}")
 
     def state_at(self, revision):
-        """The state after a commit of the past."""
+        """The state after an earlier commit."""
         found = {}
         for name, (revisions, values) in self.names.items():
             place = bisect.bisect_right(revisions, revision)
@@ -85,7 +85,7 @@ class History:
         return found
 
     def check(self, outcomes):
-        """Whether the commits are what clients were told. Each outcome is given once."""
+        """Checks the commits against the clients' answers. Each outcome is given once."""
         for outcome in outcomes:
             if outcome.kind != "get":
                 self.outcomes[outcome.token] = outcome
@@ -133,7 +133,7 @@ class History:
                 raise Failure(f"If-Match {outcome.matches} held over {effect.former}: {outcome}")
 
     def _check_order(self):
-        """Who begins after an answer sees what that answer showed."""
+        """A request that begins after an answer sees everything that the answer showed."""
         ended = sorted((each for each in self.checked if each.end and each.revision),
                        key=lambda each: each.end)
         times = [each.end for each in ended]
@@ -155,7 +155,7 @@ class History:
         self.shown = max([self.shown] + most[-1:])
 
     def _check_deletion(self, outcome, seen):
-        """DELETE says no revision."""
+        """The answer to DELETE has no revision."""
         if outcome.fate == MADE:
             self.deletions[outcome.name][0] += 1
             if max(self.removals[outcome.name], default=0) <= seen:
@@ -192,7 +192,7 @@ def compare(state, expected, what):
 
 
 def token_of(effect):
-    """The request that an effect comes from."""
+    """The request of an effect."""
     if isinstance(effect.value, str):
         return int(TOKEN.match(effect.value)[1])
     if isinstance(effect.value, dict):

@@ -1,11 +1,11 @@
 """Makes every disk that a loss of power can leave, from a record of powerloss.c.
 
-Design: the record is read once, forward. `Disk` knows, at each entry, what is surely on the disk
-and what may be: of each 4096-byte page of a file, each version since the last sync of this file
-that succeeded; the same for the length of a file; and the names that were made, removed or
-changed in a folder since the last sync of that folder. An image takes one of the versions of
-each page, or of each 512-byte sector. Pages that were written before a sync that failed stay
-uncertain until they are written again and synced: the kernel takes them for clean.
+Design: the record is read once, forward. At each entry, `Disk` knows what is surely on the disk and
+what may be: of each 4096-byte page of a file, each version since the last successful sync of this
+file; the same for the length of a file; and the names that were made, removed or changed in a
+folder since the last sync of that folder. An image takes one of the versions of each page, or of
+each 512-byte sector. Pages that were written before a failed sync stay uncertain until they are
+written again and synced: the kernel takes them for clean.
 """
 
 import pathlib
@@ -33,7 +33,7 @@ class Entry:
 
 
 def read_record(path):
-    """The entries. One that was being written when the process was killed is left out."""
+    """The entries, without one whose writing was cut off by a kill."""
     data, place, entries = pathlib.Path(path).read_bytes(), 0, []
     while place + ENTRY.size <= len(data):
         words = ENTRY.unpack_from(data, place)
@@ -48,7 +48,7 @@ def read_record(path):
 
 
 class Versions:
-    """What is surely there, and what has come since: (number of the entry, content, is lost?)."""
+    """The version surely there, and later ones: (number of the entry, content, is lost?)."""
 
     __slots__ = ("sure", "newer")
 
@@ -74,7 +74,7 @@ class Versions:
         return self.newer[-1][1] if self.newer else self.sure
 
     def before(self, number):
-        """The version that an in-order disk has that lost all from an entry on."""
+        """The version on an in-order disk that lost everything from an entry on."""
         return next((content for entry, content, _ in reversed(self.newer) if entry < number),
                     self.sure)
 
@@ -170,7 +170,7 @@ class Disk:
         self.begins = {}
 
     def begin(self):
-        """Takes what is in the folder for surely there: a record begins with it."""
+        """Takes the present files as surely there: a record begins with them."""
         for path in pathlib.Path(self.folder).rglob("*"):
             if path.name.endswith("-shm"):
                 continue
@@ -234,7 +234,7 @@ class Disk:
                 for path, file in self.latest_names().items() if file is not None}
 
     def differences(self):
-        """Files that are not as the record says: then something was not recorded."""
+        """Files that differ from the record: then a change was not recorded."""
         found = {str(path): path.read_bytes() for path in pathlib.Path(self.folder).rglob("*")
                  if path.is_file() and not path.name.endswith("-shm")}
         expected = self.latest()
@@ -242,7 +242,7 @@ class Disk:
                       if found.get(path) != expected.get(path))
 
     def write_image(self, target, choose, torn):
-        """Writes what a loss of power now can leave. Returns how it was chosen."""
+        """Writes a folder that a loss of power now can leave. Returns how it was chosen."""
         pattern = choose.choice(PATTERNS)
         uncertain = [each for file in self.files.values() for versions in
                      [file.length] + [file.pages[index] for index in file.uncertain]
@@ -276,7 +276,7 @@ def apply(names, changes):
 
 
 def choose_points(entries, count, choose, first=0):
-    """Numbers of entries in front of which the power is lost, in order, some of them often."""
+    """Numbers of entries before which the power is lost, in order, some of them several times."""
     syncs = [each.number for each in entries if each.kind == SYNC_ENDED]
     names = {each.file: each.path for each in entries if each.kind == CREATED}
     others = [each.number for each in entries
@@ -286,7 +286,7 @@ def choose_points(entries, count, choose, first=0):
     for _ in range(count):
         kind = choose.randrange(4)
         if kind == 0 and syncs:
-            # Just behind a sync, or in front of its end, or some entries later.
+            # Just after a sync, or before its end, or some entries later.
             point = choose.choice(syncs) + choose.choice((0, 1, 2, 3, 5, 8))
         elif kind == 1 and others:
             point = choose.choice(others) + choose.choice((0, 1))
@@ -297,7 +297,7 @@ def choose_points(entries, count, choose, first=0):
 
 
 def each_image(entries, disk, points, folder, seed):
-    """Makes image after image. Yields (number, path, time of the loss, how it was chosen)."""
+    """Makes all images in turn. Yields (number, path, time of the loss, how it was chosen)."""
     done = 0
     for number, point in enumerate(points):
         while done < point:

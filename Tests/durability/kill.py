@@ -1,4 +1,4 @@
-"""kill -9 under load: what was acknowledged is there, and nothing else that was refused."""
+"""kill -9 under load: acknowledged writes are there, and refused ones are not."""
 
 import itertools
 import random
@@ -12,10 +12,10 @@ from service import STRATEGIES, Service, switching
 from watching import Watch
 
 REPEATS = 20
-# Folder after folder: one that keeps all, one that holds less than the clients write, so that
+# Folders take turns: one that keeps everything, one that holds less than the clients write, so that
 # properties are evicted, and one with a short history, so that changes are compacted all the time.
-# What a round of the last one sends fits into its history, however fast the machine is: 150
-# requests make at most half of the 768 KiB that changes have.
+# The requests of a round fit into its history, however fast the machine is: 150 requests make at
+# most half of the 768 KiB that changes have.
 KINDS = (
     (("--history-bytes", "256MiB"), {}, {}),
     (("--history-bytes", "256MiB", "--max-bytes", 200_000, "--eviction", "lru"), {}, {}),
@@ -47,7 +47,7 @@ def run(arguments, scratch):
 
 
 def cut(path, _):
-    """The last commits are lost, as if they had never been synced."""
+    """The last commits are lost, as if they were never synced."""
     wal = path / "data" / "latchkey.db-wal"
     with open(wal, "r+b") as file:
         file.truncate(wal.stat().st_size * 3 // 4)
@@ -78,7 +78,7 @@ class Folder:
         self.after_kill = lambda: None
 
     def round(self, strategy, act):
-        """Load while `act` does something, kill, start again, check.
+        """Load while `act` runs, kill, start again, check.
 
         `act` returns whether it has ended the service itself.
         """
@@ -119,7 +119,7 @@ class Folder:
         self.service.__enter__()
 
     def ending(self):
-        """Whether the service has ended by itself, and why."""
+        """The status and the last words of a service that ended by itself, or ""."""
         if self.service is None or self.service.is_running():
             return ""
         return (f" (the service ended with {self.service.process.returncode}: "
@@ -130,7 +130,7 @@ class Folder:
             self.service.kill()
 
     def _end(self, running):
-        """The service was killed. Starts it again and checks everything."""
+        """Starts the killed service again and checks everything."""
         if running.errors:
             raise Failure(running.errors[0])
         outcomes = running.outcomes
@@ -143,13 +143,13 @@ class Folder:
         self.check(outcomes)
 
     def check(self, outcomes):
-        """Whether the history, the state and the watches are what clients were told."""
+        """Checks the history, the state and the watches against the clients' answers."""
         self._take_history(outcomes)
         self.repeat(outcomes)
         self._take_history([])
         for watch in self.watches:
             watch.wait_for(self.history.revision)
-            # Something may have expired meanwhile.
+            # A property may have expired meanwhile.
             while not watch.check(self.history):
                 self._take_history([])
                 watch.wait_for(self.history.revision)
@@ -157,7 +157,7 @@ class Folder:
         self.counts["unknown"] += sum(each.fate == load.UNKNOWN for each in outcomes)
 
     def read_on(self):
-        """Reads the changes since the last time, before a short history has forgotten them."""
+        """Reads the changes since the last time, before a short history has dropped them."""
         changes, revision = self.service.changes(self.history.revision)
         self.history.extend(changes, revision)
         self.counts["commits"] += len(changes)
@@ -168,7 +168,7 @@ class Folder:
         return revision
 
     def _take_history(self, outcomes):
-        """The export and the watches are compared at the same revision."""
+        """Compares the export and the watches at the same revision."""
         while True:
             revision = self.read_on()
             self.history.check(outcomes)
@@ -196,7 +196,7 @@ class Folder:
         self.counts["repeats"] += 1
         was_made = first.fate == load.MADE or first.token in self.history.tokens
         if was_made and not again.replayed:
-            raise Failure(f"a repeat was made anew: {first}, then {again}")
+            raise Failure(f"a repeat was made again: {first}, then {again}")
         if first.fate == load.MADE and (again.status, again.tag, again.answer) != (
                 first.status, first.tag, first.answer):
             raise Failure(f"a repeat got another answer: {first}, then {again} with "
@@ -213,6 +213,6 @@ class Folder:
 
 
 def live(state, known):
-    """What has expired is not in an export, before a commit removes it."""
+    """Adds properties that have expired, which an export omits before a commit removes them."""
     return {**{name: value for name, value in known.state.items() if name.startswith("t/")},
             **state}

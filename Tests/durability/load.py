@@ -1,8 +1,8 @@
-"""Clients that write and read, and note what they were answered.
+"""Clients that write and read, and record their answers.
 
-Design: each write carries a number of its own, its token: in the value, or as what is added. So a
-commit tells which request it comes from (history.py). Each client has a connection, and a list
-of outcomes that only its thread writes.
+Design: each write carries a unique number, its token: in the value, or as the amount added. So a
+commit shows its request (history.py). Each client has a connection, and a list of outcomes that
+only its thread writes.
 """
 
 import http.client
@@ -20,7 +20,7 @@ TRIES_BETWEEN_SECONDS = 0.01
 
 
 class Outcome:
-    """A request and what became of it. `puts` are the values, None where it deletes."""
+    """A request and its outcome. `puts` are the values, None where it deletes."""
 
     def __init__(self, token, kind, method, path, body=None, headers=None, puts=None):
         self.token, self.kind, self.puts = token, kind, puts or {}
@@ -36,7 +36,7 @@ class Outcome:
         return self.headers.get("Idempotency-Key")
 
     def send(self, connection):
-        """Sends it and notes the answer. Raises what the connection raises."""
+        """Sends it and records the answer. Raises the connection's errors."""
         self.begin = time.monotonic_ns()
         connection.request(self.method, self.path, self.body, self.headers)
         answer = connection.getresponse()
@@ -62,7 +62,7 @@ class Outcome:
             return int(self.tag.strip('"'))
         if self.kind in ("transaction", "move", "import"):
             return json.loads(text)["revision"] or None
-        return None  # DELETE says none
+        return None  # the answer to DELETE has none
 
     def __repr__(self):
         return (f"{self.kind} {self.method} {self.path} (token {self.token}, {self.fate}, status "
@@ -74,7 +74,7 @@ def text_value(token, size):
 
 
 class Client(threading.Thread):
-    """Sends requests until it is told to stop, or the service has gone."""
+    """Sends requests until it is stopped, or the service has gone."""
 
     def __init__(self, address, number, tokens, choose, settings):
         super().__init__(daemon=True)
@@ -166,7 +166,7 @@ class Client(threading.Thread):
         names = {self._any_name() for _ in range(self.choose.choice((1, 2, 5, 20)))}
         puts = {name: None if self.choose.random() < 0.2 else text_value(
             token, self.choose.choice(SIZES[:5])) for name in sorted(names)}
-        # One that changes nothing takes no revision.
+        # A transaction without a change takes no revision.
         puts[min(names)] = text_value(token, 10)
         steps = [{"delete": name} if value is None else {"put": name, "value": value}
                  for name, value in puts.items()]
@@ -192,7 +192,7 @@ def path(name):
 
 
 class Load:
-    """Some clients at once. A context manager that stops them."""
+    """Several clients. A context manager that stops them."""
 
     def __init__(self, service, seed, tokens, clients=8, **settings):
         self.clients = [Client(service.address, number, tokens,
@@ -215,7 +215,7 @@ class Load:
 
     @property
     def outcomes(self):
-        """All of them; after `stop` nothing is added."""
+        """All outcomes; none is added after `stop`."""
         return list(itertools.chain.from_iterable(client.outcomes for client in self.clients))
 
     @property

@@ -1,4 +1,4 @@
-"""Clocks that jump, places that cannot be written to, readers without end, SIGTERM."""
+"""Clocks that jump, places without write access, endless readers, SIGTERM."""
 
 import collections
 import datetime
@@ -19,7 +19,7 @@ from service import STRATEGIES, Service
 
 DAY = 86400
 LOG_BYTES_MAX = 4 << 20
-# What one batch may add beyond the bound, and what the readers of the size miss.
+# The bytes that one batch may add beyond the limit, and that the size's readers may miss.
 LOG_BYTES_SLACK = 8 << 20
 PLANTS = {}
 
@@ -46,7 +46,7 @@ def run(arguments, scratch):
 
 
 def clock(arguments, folder):
-    """What has expired stays away when the clock is set back, and what has not stays."""
+    """A clock that is set back brings no expired property back, and removes no other."""
     control = shim.Control(folder / "control")
     environment = shim.environment(arguments.library, folder.resolve(), control=control.path)
 
@@ -109,12 +109,12 @@ def check_times(service):
 
 
 def read_only(arguments, folder):
-    """A refusal with a sentence, and not a service that cannot keep anything."""
+    """The start is refused with a message: the service could not keep anything."""
     with Service(arguments.binary, folder / "data", log=folder / "log") as service:
         service.ask("PUT", load.path("a"), "1")
         service.end()
     (folder / "file").write_text("no folder")
-    # The superuser may write everywhere: then it is another user who starts the service.
+    # The superuser may write everywhere, so another user starts the service.
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] \
         if os.getuid() == 0 else []
     for parent in (folder, *folder.parents):
@@ -140,7 +140,7 @@ def read_only(arguments, folder):
 
 
 def reader(arguments, folder):
-    """A transaction of sqlite3 that does not end: the log stays bounded, and shrinks later."""
+    """An endless transaction of sqlite3: the log stays within its limit, and shrinks later."""
     counts = collections.Counter()
     subject = kill.Folder(arguments, folder / "folder", 0, counts,
                           limits={"max-wal-bytes": LOG_BYTES_MAX})
@@ -156,7 +156,7 @@ def reader(arguments, folder):
         subject.service.ask("PUT", load.path("quiet"), "1", expect=(503,))
         time.sleep(0.5)
         seen.append(log.stat().st_size)
-        # Nothing of it touches reads.
+        # Reads are not affected.
         subject.service.ask("GET", load.path("quiet"), expect=(404,))
         database.close()
         since = time.monotonic_ns()
@@ -181,7 +181,7 @@ def reader(arguments, folder):
 
 
 def sigterm(arguments, folder):
-    """The end under load loses nothing, with status 0."""
+    """An end under load loses nothing, with status 0."""
     counts = collections.Counter()
     subject = kill.Folder(arguments, folder / "folder", 0, counts)
 

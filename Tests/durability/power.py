@@ -1,4 +1,4 @@
-"""A loss of power: what was acknowledged before it is on each disk that it can leave."""
+"""A loss of power: each disk that it can leave has all writes acknowledged before it."""
 
 import bisect
 import collections
@@ -19,7 +19,7 @@ import shim
 from process import Failure, Refused
 from service import STRATEGIES, Service
 
-# Long enough for whoever collects the commits, and short enough that compaction goes on.
+# Long enough to collect the commits, and short enough that compaction continues.
 HISTORY_BYTES = 4_000_000
 LIMITS = {"compact-after": 1000}
 REPEATS = 4
@@ -47,7 +47,7 @@ def run(arguments, scratch):
 
 
 class Recording:
-    """A run of the service, what clients were told, and the record of its files."""
+    """A run of the service, the clients' answers, and the record of its files."""
 
     def __init__(self, arguments, folder, strategy, number):
         self.arguments, self.folder, self.number = arguments, folder, number
@@ -106,7 +106,7 @@ class Recording:
         time.sleep(0.7)
 
     def _collect(self, service, stopped, error):
-        """The history holds only the last commits: so they are taken while it runs."""
+        """Collects commits while the service runs, because the history keeps only the last ones."""
         while not stopped.is_set() and not error:
             try:
                 self.history.extend(*service.changes(self.history.revision))
@@ -135,7 +135,7 @@ class Recording:
             f"{sum(each.fate == load.UNKNOWN for each in self.outcomes)} unknown outcomes")
 
     def check_images(self, count, counts):
-        """Returns what is wrong."""
+        """Returns the violations."""
         disk, faults = images.Disk(self.disk), []
         choose = random.Random(f"{self.arguments.seed}.{self.number}")
         points = images.choose_points(self.entries, count, choose)
@@ -176,7 +176,7 @@ class Recording:
             changes, revision = service.changes(None)
             past, uncertain = self._match(changes, loss)
             oldest = changes[0]["revision"] if changes else revision
-            # The start of the history says nothing about what came before: the state does.
+            # Earlier commits are judged by the state, not by the start of the history.
             if past < shown:
                 raise Failure(f"the last commit is {past} of {revision}, and {shown} was "
                               f"acknowledged or shown (the history begins at {oldest})")
@@ -192,7 +192,7 @@ class Recording:
         return counts
 
     def _match(self, changes, loss):
-        """The last commit that is as it was, and how many behind it are of unknown outcome."""
+        """The last commit that matches, and the number of later ones with an unknown outcome."""
         past, uncertain = self.history_start(changes), 0
         for place, change in enumerate(changes):
             known = self.history.commits.get(change["revision"])
@@ -207,7 +207,7 @@ class Recording:
         return changes[0]["revision"] - 1 if changes else 0
 
     def _check_uncertain(self, change, loss):
-        """A commit that the run did not end with: new, or of a request whose outcome is unknown."""
+        """Checks a commit that the history lacks: it is new, or its outcome is unknown."""
         if all(each["type"] == "expire" for each in change["effects"]):
             return 0
         tokens = {int(found[1]) for each in change["effects"]
@@ -233,7 +233,7 @@ class Recording:
 
     @staticmethod
     def _check_view(service, path):
-        """What sqlite3 shows is what the service serves."""
+        """sqlite3 shows the same properties as the service."""
         database = sqlite3.connect(f"file:{path / 'data' / 'latchkey.db'}?mode=ro", uri=True)
         try:
             rows = database.execute("select name, value, revision, created from properties")

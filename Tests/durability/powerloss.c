@@ -1,4 +1,4 @@
-// Records what a process does to the files below a folder, and makes such calls fail (LD_PRELOAD).
+// Records a process's changes of files below a folder, and makes such calls fail (LD_PRELOAD).
 //
 //   POWERLOSS_FOLDER   the folder, an absolute path without links
 //   POWERLOSS_RECORD   the file for the record, outside the folder; without it: no record
@@ -11,10 +11,10 @@
 // holds no mutex between them: it covers only the changes before its first entry. Times are of
 // CLOCK_MONOTONIC, which other processes read, too.
 //
-// The calls go to the kernel directly, so that nothing depends on the order in which libraries
-// are loaded. A change by another way (FILE, sendfile) is not recorded: whoever uses the record
-// compares it with the folder at the end. A file that is mapped for writing ends the process,
-// except *-shm, which nothing here looks at, because SQLite makes it anew.
+// The calls go to the kernel directly, so that nothing depends on the order in which libraries are
+// loaded. A change by another way (FILE, sendfile) is not recorded: a user of the record compares
+// it with the folder at the end. A file that is mapped for writing ends the process, except *-shm:
+// SQLite makes it again, so it is not recorded.
 //
 // Length: one function for each call of the system library.
 
@@ -40,18 +40,18 @@
 
 enum { DESCRIPTORS = 1 << 16, MAGIC = 0x504c4f53 };
 
-// What calls there are to fail.
+// The calls that may fail.
 enum call { NO_CALL, OPEN, WRITE, TRUNCATE, SYNC, ALLOCATE, UNLINK };
 
-// How they fail: a short write is continued by its caller, who may then hear of a full disk.
+// The faults: the caller continues a short write, and may then hear of a full disk.
 enum action { NO_SPACE = 1, IO_ERROR, SHORT, SHORT_THEN_NO_SPACE, SLOW, SYNCED_IO_ERROR, HELD };
 
-// In which files.
+// The files in which they fail.
 enum place { ANYWHERE, IN_LOG, ELSEWHERE };
 
 struct fault {
     _Atomic uint32_t call, action, place, unused;
-    // So many calls succeed first, so many fail then, and so many have failed.
+    // `skip` calls succeed first, then `count` calls fail; `fired` have failed.
     _Atomic int64_t skip, count, fired;
 };
 
@@ -74,7 +74,7 @@ enum kind {
     FOLDER_MADE,
 };
 
-// In the order of bytes of this machine. `length` bytes follow: content, or paths.
+// In the byte order of this machine. `length` bytes follow: content, or paths.
 struct entry {
     uint32_t magic, kind;
     uint64_t file;  // its number in the file system
@@ -84,7 +84,7 @@ struct entry {
     int64_t error;
 };
 
-// What a descriptor is.
+// The kinds of descriptors.
 enum { OTHER, TRACKED, TRACKED_WAL, TRACKED_FOLDER };
 
 static struct control no_control;
@@ -137,7 +137,7 @@ __attribute__((constructor)) static void start(void) {
     }
 }
 
-// The mutex is held. Returns the number of the entry.
+// Requires the mutex. Returns the number of the entry.
 static uint64_t note(struct entry entry, const void *bytes) {
     if (record >= 0) {
         entry.magic = MAGIC;
@@ -155,7 +155,7 @@ static int state(int file) {
     return file >= 0 && file < DESCRIPTORS ? atomic_load(&states[file]) : OTHER;
 }
 
-// How this call fails, or 0.
+// The fault of this call, or 0.
 static uint32_t fault(enum call call, bool is_log) {
     for (struct fault *fault = control->faults; fault < control->faults + 2; fault++) {
         uint32_t place = atomic_load(&fault->place);
@@ -184,7 +184,7 @@ static bool ends(const char *path, const char *end) {
     return length >= end_length && strcmp(path + length - end_length, end) == 0;
 }
 
-// The absolute path of a file that need not exist, or an empty one if it is not ours.
+// The absolute path of a file that need not exist, or an empty one outside the folder.
 static void resolve(int base, const char *path, char *full) {
     char parent[PATH_MAX];
     full[0] = 0;
@@ -235,7 +235,7 @@ static int open_at(int base, const char *path, int flags, mode_t mode) {
     if (full[0] == 0 || ends(full, "-shm") || (flags & O_PATH) != 0) {
         return (int)syscall(SYS_openat, base, path, flags, mode);
     }
-    // Only those that change something, or may do so later.
+    // Only calls that change something, or may do so later.
     bool writes = (flags & (O_CREAT | O_TRUNC)) != 0 || (flags & O_ACCMODE) != O_RDONLY;
     uint32_t action = writes ? fault(OPEN, ends(full, "-wal")) : 0;
     if (action != 0) {
@@ -320,7 +320,7 @@ int dup3(int from, int to, int flags) {
     return copied(from, (int)syscall(SYS_dup3, from, to, flags));
 }
 
-// The write of a file of ours. An offset of -1 is the place of the descriptor.
+// The write of a recorded file. An offset of -1 is the place of the descriptor.
 static ssize_t write_at(int file, const void *bytes, size_t count, int64_t offset) {
     // After a short write that a full disk cut, the rest fails.
     static _Thread_local bool is_full;
@@ -428,7 +428,7 @@ int ftruncate(int file, off_t length) {
     return ftruncate64(file, length);
 }
 
-// Room without content: a greater length is all that a reader sees of it.
+// Room without content: a reader sees only a greater length.
 int fallocate64(int file, int mode, off64_t offset, off64_t length) {
     if (state(file) == OTHER) {
         return (int)syscall(SYS_fallocate, file, mode, offset, length);
@@ -457,7 +457,7 @@ int posix_fallocate(int file, off_t offset, off_t length) {
     return posix_fallocate64(file, offset, length);
 }
 
-// Whether syncs are held: they begin, and do nothing until a test disarms the fault.
+// Whether syncs are held: they begin, and then wait until a test disarms the fault.
 static bool are_held(void) {
     for (int i = 0; i < 2; i++) {
         struct fault *fault = &control->faults[i];
@@ -491,7 +491,7 @@ static int sync_file(int file, long call) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     bool fails = action != 0 && action != SLOW && action != HELD;
-    // The kernel may have written all that a sync which fails was asked for, or nothing of it.
+    // Before a failed sync, the kernel may have written all of its data, or nothing.
     int result = fails && action != SYNCED_IO_ERROR ? -1 : (int)syscall(call, file);
     int error = fails ? (failure(action), errno) : errno;
     result = fails ? -1 : result;
@@ -629,7 +629,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     return result;
 }
 
-// The HTTP library takes the date from it.
+// The HTTP library takes the date from time().
 time_t time(time_t *result) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

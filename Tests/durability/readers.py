@@ -1,4 +1,4 @@
-"""Readers while the service is killed: what was shown is there after a restart."""
+"""Readers while the service is killed: everything that was shown is there after a restart."""
 
 import itertools
 import random
@@ -13,13 +13,13 @@ from process import Failure
 from service import STRATEGIES, Service, switching
 
 NAMES = [f"s/{number}" for number in range(10)] + [f"n/{number}" for number in range(4)]
-# Without times to live: what has expired is not in a page, and still in the history.
+# Without times to live: an expired property is not in a page, but still in the history.
 WRITES = ("small",) * 6 + ("put", "delete", "increment", "transaction", "move", "merge")
 ROUNDS_PER_FOLDER = 10
 
 
 def lost(path, _):
-    """The last commits are lost, as if they had never been synced."""
+    """The last commits are lost, as if they were never synced."""
     cut(path, _)
 
 
@@ -31,7 +31,7 @@ def changed(_, seen):
 
 
 def left_out(_, seen):
-    """A page has lacked one of its properties."""
+    """A page lacked one of its properties."""
     first(seen, lambda each: each.whole is not None and each.rows).rows.pop()
 
 
@@ -64,7 +64,7 @@ def run(arguments, scratch):
 
 
 class Life:
-    """A folder, and all that was ever shown of it."""
+    """A folder, and all answers that readers got from it."""
 
     def __init__(self, arguments, path, choose, counts):
         self.arguments, self.path, self.choose, self.counts = arguments, path, choose, counts
@@ -89,7 +89,7 @@ class Life:
             with self.service(self.choose.choice(STRATEGIES)) as service:
                 changes, revision = service.changes(self.history.revision)
                 self.history.extend(changes, revision)
-                # First of all: a lost write is found by who has read it.
+                # First of all: a reader of a lost write finds the loss.
                 seeing.judge(seen, self.history)
                 self.history.check(outcomes)
                 self.history.compare(service.export()[0], "the export")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Loses power, kills the process, fills the disk and damages files, and says what was kept.
+"""Loses power, kills the process, fills the disk and damages files, and reports what was kept.
 
     Tests/durability/run.py quick|all --binary .build-release/bin/latchkey
     Tests/durability/run.py power --images 1000 --binary .build-release/bin/latchkey
 
 Each campaign runs `latchkey serve --data` as a process of its own and prints one line with its
-figures. With --plant something is lost on purpose, and the campaign has to find it. The cases are
-those of issue 20. Standard library only.
+figures. With --plant a fault is planted, and the campaign has to find it. The cases are those of
+issue 20. Needs only the standard library.
 """
 
 import argparse
@@ -37,9 +37,9 @@ import switching  # noqa: E402
 CAMPAIGNS = {"power": power, "kill": kill, "errors": errors, "flips": flips,
              "places": places, "readers": readers, "held": held, "switching": switching,
              "following": following}
-# With --switch: those whose services are switched all the time. Without: the others.
+# With --switch: campaigns whose services switch all the time. Without: the others.
 SWITCHED = ("switching", "following", "kill", "readers")
-# The options that say how much, in the short form and in the long one.
+# The options for amounts, in the short form and in the long one.
 AMOUNTS = {
     "images": (32, 1000, "disks made from the recorded runs"),
     "runs": (1, 4, "recorded runs, each under another strategy"),
@@ -53,12 +53,12 @@ AMOUNTS = {
     "switches": (8, 200, "under load, from each strategy"),
     "followers": (2, 8, "that are switched"),
 }
-# What each campaign has to find, as a positive control.
+# The planted fault that each campaign has to find, as a positive control.
 CONTROLS = (("power", "wal"), ("power", "all"), ("kill", "cut"), ("kill", "refused"),
             ("errors", "refused"), ("flips", "other"), ("readers", "lost"), ("readers", "changed"),
             ("readers", "left-out"), ("held", "interval"))
 SWITCHED_CONTROLS = (("switching", "refused"), ("following", "older"), ("following", "lost"))
-# So many images are enough for a loss to be found.
+# Enough images for a loss to be found.
 PLANTED_IMAGES = 12
 
 
@@ -91,7 +91,7 @@ def main():
 
 
 def attempt(name, arguments, scratch):
-    """Runs one campaign. Returns whether it held, and its line."""
+    """Runs one campaign. Returns whether it passed, and its line."""
     scratch.mkdir()
     began = time.monotonic()
     try:

@@ -1,8 +1,8 @@
-"""Readers that note what they were shown, and the judge of it.
+"""Readers that record their answers, and the judge of them.
 
-Design: each answer names the revision of what it shows, so the history says exactly what it had to
-be. Each reader has a connection and a list that only its thread writes, so nothing is judged while
-it is noted. A reader that loses its service ends.
+Design: each answer names the revision of its state, so the history determines it exactly. Each
+reader has a connection and a list that only its thread writes, so answers are judged only
+afterwards. A reader that loses its service ends.
 """
 
 import http.client
@@ -16,9 +16,9 @@ POLL_SECONDS = 2
 
 
 class Seen:
-    """An answer: what it was, the state's revision, and rows (name, revision, value).
+    """An answer: its kind, the state's revision, and rows (name, revision, value).
 
-    `whole` is a prefix if the rows are all that begin with it. `end` is when the answer was there.
+    `whole` is a prefix if the rows are all with that prefix. `end` is the time of the answer.
     """
 
     def __init__(self, kind, revision, rows, whole=None):
@@ -30,7 +30,7 @@ class Seen:
 
 
 class Reader(threading.Thread):
-    """Asks one kind of question until it is told to stop, or the service has gone."""
+    """Repeats one kind of request until it is stopped, or the service has gone."""
 
     def __init__(self, service, choose, names, prefix):
         super().__init__(daemon=True)
@@ -61,12 +61,12 @@ class Reader(threading.Thread):
         return answer, answer.read()
 
     def stop(self):
-        """One that waits for an answer that never comes is left alone."""
+        """Stops without waiting for an answer that never comes."""
         self.is_stopped.set()
 
 
 class Values(Reader):
-    """One property."""
+    """Reads one property."""
 
     def query(self):
         return ""
@@ -80,7 +80,7 @@ class Values(Reader):
 
 
 class Polls(Values):
-    """The next value of a property."""
+    """Waits for the next value of a property."""
 
     def query(self):
         latest = max((each.revision for each in self.seen), default=0)
@@ -88,7 +88,7 @@ class Polls(Values):
 
 
 class Pages(Reader):
-    """All properties of a prefix as of one revision."""
+    """Reads all properties of a prefix as of one revision."""
 
     def step(self):
         answer, text = self.get(f"/v1/properties?prefix={self.prefix}&limit=1000")
@@ -101,7 +101,7 @@ class Pages(Reader):
 
 
 class Changes(Reader):
-    """The history, on behind what it has shown."""
+    """Reads the history, from the last change that it has shown."""
 
     after = None
 
@@ -123,7 +123,7 @@ class Changes(Reader):
 
 
 class Watch(Reader):
-    """A stream of events, from its begin to the end of the service."""
+    """A stream of events, from the start of the reader to the end of the service."""
 
     def step(self):
         self.connection.request("GET", "/v1/watch")
@@ -146,7 +146,7 @@ def start(service, choose, names, prefix, kinds=KINDS):
 
 
 def finish(readers):
-    """What all have seen. Each has lost its service, or has its last answer."""
+    """All answers. Each reader has lost its service, or has its last answer."""
     for reader in readers:
         reader.stop()
         reader.join(PATIENCE_SECONDS)
@@ -156,7 +156,7 @@ def finish(readers):
 
 
 def judge(seen, history):
-    """Nothing that was shown may be missing in a history."""
+    """Each answer must be in the history."""
     for each in seen:
         if each.revision > history.revision:
             raise Failure(f"was shown, and has vanished (the end is {history.revision}): {each}")

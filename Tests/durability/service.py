@@ -45,7 +45,7 @@ class Service(Latchkey):
                  for row in rows[:-1]}, rows[-1]["revision"])
 
     def changes(self, after):
-        """The commits behind a revision, or all that there are, and the store's revision."""
+        """The commits after a revision, or all that there are, and the store's revision."""
         found, query = [], "" if after is None else f"&after={after}"
         while True:
             page = self.ask_json(f"/v1/changes?limit=1000{query}")
@@ -63,7 +63,7 @@ def switching(arguments, service, seed, counts):
         return
     with Switcher(service, seed) as switcher:
         yield switcher
-    # A kill can come before the first one.
+    # The kill may come before the first switch.
     missed = counts.pop("rounds without a switch", 0) + 1
     if not switcher.reports:
         counts["rounds without a switch"] = missed

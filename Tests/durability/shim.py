@@ -1,4 +1,4 @@
-"""Builds powerloss.c and puts it in front of a program. See there for what it does."""
+"""Builds powerloss.c and preloads it into a program. See there for its features."""
 
 import mmap
 import os
@@ -13,7 +13,7 @@ ACTIONS = ("none", "no-space", "io-error", "short", "short-then-no-space", "slow
 ALWAYS = 1 << 40
 PLACES = ("anywhere", "log", "elsewhere")
 # struct fault: call, action, place, unused, skip, count, fired; two of them in struct control,
-# and behind them slow_ns and clock_shift_ns.
+# followed by slow_ns and clock_shift_ns.
 FAULT = struct.Struct("=IIIIqqq")
 SLOTS = 2
 SLOW, SHIFT = SLOTS * FAULT.size, SLOTS * FAULT.size + 8
@@ -29,7 +29,7 @@ def build(folder):
 
 
 def environment(library, folder, record=None, control=None, without=None):
-    """What a program gets so that the library watches it."""
+    """The environment variables by which the library watches a program."""
     values = {"LD_PRELOAD": library, "POWERLOSS_FOLDER": pathlib.Path(folder).resolve(),
               "POWERLOSS_RECORD": record, "POWERLOSS_CONTROL": control,
               "POWERLOSS_WITHOUT": without}
@@ -51,7 +51,7 @@ class Control:
         struct.pack_into("=q", self.memory, SLOW, int(slow_seconds * 1e9))
         FAULT.pack_into(self.memory, slot * FAULT.size, 0, ACTIONS.index(action),
                         PLACES.index(place), 0, skip, count, 0)
-        # Last: from now on it counts.
+        # Last: this makes the fault active.
         struct.pack_into("=I", self.memory, slot * FAULT.size, CALLS.index(call))
 
     def disarm(self):
@@ -63,7 +63,7 @@ class Control:
 
     @property
     def held(self):
-        """How many calls were held, and still are, if it is armed so."""
+        """The number of calls that are held now, if syncs are held."""
         call, action, *_, fired = FAULT.unpack_from(self.memory)
         return fired if CALLS[call] != "none" and ACTIONS[action] == "held" else 0
 

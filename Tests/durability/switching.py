@@ -1,8 +1,8 @@
-"""Another strategy every 50 ms, in memory: nothing is lost, doubled, torn, or out of its order.
+"""Another strategy every 50 ms, in memory: nothing is lost, doubled, torn, or out of order.
 
-Design: one life from each strategy at the start, with one stripe, among whose strategies is the
-actor, and with 128. All kinds of requests, readers and watches, and the history as the judge. With
---switch, `kill` and `readers` do the same with data that is kept, and killed.
+Design: one life starts with each strategy, with one stripe (only then the actor is available), and
+one with 128. It has all kinds of requests, readers and watches, and the history judges them. With
+--switch, `kill` and `readers` do the same with data on disk, and with kills.
 """
 
 import random
@@ -36,7 +36,7 @@ def run(arguments, scratch):
               "expired": 0, "shown": 0, "switches": 0}
     with Service(arguments.binary, None, log=scratch / "log") as service:
         table = service.ask_json("/v1/strategies")
-    # One that does not block has one stripe.
+    # A strategy that does not block has one stripe.
     blocking = names({"strategies": [
         each for each in table["strategies"] if each["traits"]["blocksCaller"]]})
     starts = [(strategy, stripes) for stripes in STRIPES
@@ -79,7 +79,7 @@ class Life(kill.Folder):
             PLANTS[self.arguments.plant](running.outcomes)
         self.check(running.outcomes)
         self.service.kill()
-        # What has expired since then is not known.
+        # Expiries after that are not in the history.
         seen = [each for each in seeing.finish(readers) if each.revision <= self.history.revision]
         seeing.judge(seen, self.history)
         self.counts["shown"] += len(seen)

@@ -1,4 +1,4 @@
-"""A client that follows the changes, is cut off by a kill, and goes on from the last id it got."""
+"""A client that follows the changes, is cut off by a kill, and continues from its last id."""
 
 import http.client
 import threading
@@ -11,13 +11,13 @@ class Watch:
     """Events and the state that they make, over any number of connections."""
 
     def __init__(self, revision=None):
-        """After a revision whose state is empty; without one: the present state comes first."""
+        """Starts after a revision whose state is empty; without one, with the present state."""
         self.state, self.revision, self.last_id = {}, revision, None
         self.is_whole, self.first = revision is not None, (revision or 0) + 1
         self.start = "initial=true" if revision is None else f"after={revision}"
         self.effects, self.ended, self.error = [], True, None
         self.address = self.connection = None
-        # Guards what an event changes.
+        # Guards the fields that an event changes.
         self.lock = threading.Lock()
 
     def follow(self, service):
@@ -52,7 +52,7 @@ class Watch:
         elif event == "put":
             self.state[data["name"]] = (data["value"], data["revision"], data["created"])
         elif event in ("delete", "expire"):
-            # The state at the start has no property whose time is over.
+            # The state at the start has no expired property.
             if self.state.pop(data["name"], None) is None and event == "delete":
                 raise Failure(f"an event removes what is not there: {data}")
         if number:
@@ -73,9 +73,9 @@ class Watch:
             self.connection.sock.close()
 
     def check(self, history):
-        """Each event of each commit has to have come once, in order.
+        """Each event of each commit must have come once, in order.
 
-        Returns false if there were commits since `history` was brought up to date.
+        Returns false if there were commits after the last one in `history`.
         """
         with self.lock:
             if self.revision > history.revision:

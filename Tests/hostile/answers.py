@@ -14,7 +14,7 @@ class Answer:
         return self.fields.get("connection", "").lower() == "close"
 
     def problem(self):
-        """The problem document, or None if the body is none."""
+        """The problem document, or None if the body is not one."""
         if self.fields.get("content-type", "").split(";")[0] != "application/problem+json":
             return None
         try:
@@ -26,10 +26,10 @@ class Answer:
 
 
 def parse(data, first_is_head=False):
-    """The answers and what is left over: b"" if the stream ended at a boundary.
+    """The answers and the rest: b"" if the stream ended at a boundary.
 
     A body ends where Content-Length has it; one without a length takes the rest. Interim answers
-    (1xx) are left out. With `first_is_head` the first one has no body.
+    (1xx) are left out. With `first_is_head` the first answer has no body.
     """
     found, position = [], 0
     while (end := data.find(b"\r\n\r\n", position)) >= 0:

@@ -1,4 +1,4 @@
-"""What a case does and sees beside an attack: clients that mean well, figures, what is held."""
+"""Helpers of cases beside the attack: honest clients, figures, resources of the service."""
 
 import collections
 import contextlib
@@ -9,16 +9,16 @@ import time
 
 from process import PATIENCE_SECONDS, Failure, await_true, create_token
 
-# What the buffers of the allocator may keep, whatever the storm was.
+# Buffers of the allocator may keep this much after any storm.
 GROWTH_BYTES_MAX = 16 << 20
 
 
 def metrics(service):
-    """The counts of the service. States of one metric are added."""
+    """The metrics of the service, as the sum over their labels."""
     found = collections.Counter()
     for series, value in service.metrics().items():
         found[series.partition("{")[0]] += int(value)
-    # One that is missing is an error, and not 0.
+    # A missing metric is an error, and not 0.
     return dict(found)
 
 
@@ -27,20 +27,20 @@ def descriptor_count(service):
 
 
 def token(binary, path, name, grant):
-    """Makes a token. Returns the header that has it."""
+    """Makes a token. Returns the header with it."""
     return {"Authorization": f"Bearer {create_token(binary, path, name, grant)}"}
 
 
 class Held:
-    """What the service holds before a storm. Afterwards it must have given all of it back."""
+    """The resources of the service before a storm. Afterwards it must have released all others."""
 
     def __init__(self, service):
         self.service = service
         self.descriptors, self.bytes = descriptor_count(service), service.resident_bytes()
 
     def settle(self, growth_max=GROWTH_BYTES_MAX):
-        """Waits until connections, handshakes and descriptors are those of before. Returns the
-        bytes of memory that are held in addition."""
+        """Waits until connections, handshakes and descriptors are as before. Returns the growth of
+        the memory in bytes."""
         await_true(lambda: f"less than {self.excess()}", lambda: not self.excess())
         growth = self.service.resident_bytes() - self.bytes
         if growth > growth_max:
@@ -49,7 +49,7 @@ class Held:
 
     def excess(self):
         found = metrics(self.service)
-        # The one that asks has a connection.
+        # This request has a connection.
         if found["latchkey_http_connections"] > 1 or found["latchkey_tls_handshaking_connections"]:
             return (f"{found['latchkey_http_connections']} connections, "
                     f"{found['latchkey_tls_handshaking_connections']} handshakes")
@@ -60,9 +60,10 @@ class Held:
 
 
 class Honest:
-    """Clients in threads of their own that ask one request after the other.
+    """Clients in threads of their own that send one request after the other.
 
-    With `kept` they keep their connections, which must not end; else each request has a new one.
+    With `kept` they keep their connections, which must not end; otherwise each request has a new
+    one.
     """
 
     def __init__(self, service, count=1, kept=True, headers=None, path="/v1/properties/honest"):
@@ -78,7 +79,7 @@ class Honest:
             raise Failure(f"PUT {self.path}: {status} {body!r}")
         for thread in self.threads:
             thread.start()
-        # All of them have their connection.
+        # All clients have their connection.
         if not all([self.begun.acquire(timeout=PATIENCE_SECONDS) for _ in self.threads]):
             raise Failure("honest clients are not served before the storm")
         return self
@@ -109,13 +110,13 @@ class Honest:
             if connection and not self.kept:
                 connection.close()
                 connection = None
-            # Not at full speed: these are to be served beside the load, and are no load.
+            # Not at full speed: these clients must be served beside the load, and are no load.
             self.stops.wait(0.002)
         if connection:
             connection.close()
 
     def figures(self):
-        """How it went, after the end. Raises if a request did not succeed."""
+        """Their figures, after the end. Raises if a request did not succeed."""
         if self.wrong or not self.seconds:
             raise Failure(f"{len(self.wrong)} of {len(self.seconds)} requests of honest clients "
                           f"failed: {self.wrong[:3]}")
@@ -128,7 +129,7 @@ def percentile(values, share):
 
 
 def end(service, figures):
-    """The service still ends as it should. Returns the figures."""
+    """Checks that the service still ends as it should. Returns the figures."""
     service.terminate()
     status = service.wait(PATIENCE_SECONDS)
     if status != 0 or service.crash():
@@ -138,7 +139,7 @@ def end(service, figures):
 
 @contextlib.contextmanager
 def unless_crashed(service):
-    """A failure beside a crash is the crash."""
+    """A failure beside a crash is reported as the crash."""
     try:
         yield
     except (Failure, OSError):

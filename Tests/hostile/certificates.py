@@ -1,4 +1,4 @@
-"""Certificates for the cases, made by `openssl`, and gone with the folder they are in."""
+"""Certificates for the cases, made by `openssl`, and removed with their folder."""
 
 import pathlib
 import shutil
@@ -14,9 +14,9 @@ KINDS = {"EC": ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
 
 
 class Certificate:
-    """A certificate and its key, as files. Signed by itself unless another one is given.
+    """A certificate and its key, as files. Self-signed unless a signer is given.
 
-    `usage` is what the key may be used for, as openssl names it.
+    `usage` is the extended key usage, as openssl names it.
     """
 
     def __init__(self, name, signer=None, usage="serverAuth", is_authority=False, kind="EC"):

@@ -1,10 +1,11 @@
-"""Many clients in one thread: an epoll loop, and connections that a case gives their behaviour.
+"""Many clients in one thread: an epoll loop, and connections whose behaviour a case defines.
 
-A case subclasses `Peer` and says what is sent when the connection is open, when bytes have come
-and when it is over. Nothing here reads HTTP; `answers.py` does, from what a peer has kept.
+A case subclasses `Peer` and defines what is sent when the connection is open, when bytes have come
+and when it is over. Nothing here reads HTTP; `answers.py` does, from the bytes that a peer has
+kept.
 
 A peer speaks TLS if the address of the service has a context (service.py). Then it is open after
-the handshake, and otherwise no case has to know.
+the handshake; otherwise cases need not distinguish this.
 """
 
 import errno
@@ -18,7 +19,7 @@ import time
 READ_BYTES = 1 << 16
 # Of <linux/in.h>.
 IP_BIND_ADDRESS_NO_PORT = 24
-# What a socket without bytes, or without room, says.
+# The errors of a socket without bytes, or without room.
 LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -28,7 +29,7 @@ class Peer:
     receive_bytes = None
 
     def __init__(self, loop, address, source=None):
-        """`source` is the address of the client; that which the kernel chooses if it is None."""
+        """`source` is the address of the client; with None the kernel chooses it."""
         self.loop, self.address, self.source = loop, address, source
         self.context = getattr(address, "context", None)
         self.socket, self.unsent, self.is_open = None, b"", False
@@ -50,7 +51,7 @@ class Peer:
         self.loop.watch(self, select.EPOLLIN | select.EPOLLOUT)
 
     def send(self, data):
-        """Sends now what the kernel takes and keeps the rest. Nothing after the end."""
+        """Sends now as much as the kernel takes and keeps the rest. Nothing after the end."""
         if self.socket is None:
             return
         self.unsent += data
@@ -64,7 +65,7 @@ class Peer:
         except LATER:
             pass
         except OSError:
-            # The end is for the reading side to find, after what is still to be read.
+            # The reading side finds the end, after the bytes that are still to be read.
             self.unsent = b""
         self.loop.change(self, select.EPOLLIN | (select.EPOLLOUT if self.unsent else 0))
 
@@ -86,7 +87,7 @@ class Peer:
             self._read()
 
     def _shake(self):
-        """Goes on with the handshake of TLS, if there is one. Returns whether it is complete."""
+        """Continues the handshake of TLS, if there is one. Returns whether it is complete."""
         if self.context is None:
             return True
         try:
@@ -117,7 +118,7 @@ class Peer:
             self.finish("closed")
 
     def finish(self, why):
-        """Closes, and tells the subclass. With why None it is not told."""
+        """Closes, and tells the subclass unless `why` is None."""
         if self.socket is None:
             return
         self.loop.forget(self)
@@ -133,17 +134,17 @@ class Peer:
             self.finish(None)
 
     def opened(self):
-        """The connection is there."""
+        """Called when the connection is open."""
 
     def received(self, data):
-        """Bytes have come."""
+        """Called with each received piece."""
 
     def ended(self, why):
-        """It is over: `closed`, `reset` or `refused`."""
+        """Called at the end: `closed`, `reset` or `refused`."""
 
 
 class Asker(Peer):
-    """Sends a text, and keeps what comes and how it ended."""
+    """Sends a text, and keeps the received bytes and the kind of the end."""
 
     def __init__(self, loop, address, text):
         super().__init__(loop, address)
@@ -160,7 +161,7 @@ class Asker(Peer):
 
 
 class Loop:
-    """The connections that are open, and a process whose end ends the loop."""
+    """The open connections, with their events."""
 
     def __init__(self):
         self.epoll, self.peers = select.epoll(), {}

@@ -1,10 +1,10 @@
-"""One client with a thousand addresses: no share of an address bounds it.
+"""One client with a thousand addresses: no share of an address limits it.
 
 Design: each member of the crowd has an address of its own in 127.0.0.0/16, all in one loop of the
-main thread. Beside it, honest clients with a token ask in threads (beside.py). What must hold are
-the bounds of all clients together: of connections, and of a token for watches. Probes are
-answered, honest clients that are there are never refused, new ones get a place, and afterwards
-everything is given back.
+main thread. Beside it, honest clients with a token send requests in threads (beside.py). The limits
+of all clients together must hold: of connections, and of a token for watches. Probes are answered,
+connected honest clients are never refused, new ones get a place, and afterwards everything is
+released.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ from tls import HalfShaker, hello
 ADDRESSES = 1000
 HOST = b"Host: 127.0.0.1\r\n"
 QUICK_SECONDS, SECONDS = 3, 20
-# Places come free when connections have been idle for so long.
+# Connections become free after this idle time.
 IDLE_SECONDS = 2
 WATCHERS_MAX = 100
 PROBES, PROBE_TRIES_MAX = 5, 5
 PROBED = ("/healthz", "/readyz", "/metrics")
-# What a connection may hold: its pool and buffers, a session of TLS.
+# The memory of a connection: its pool and buffers, a session of TLS.
 CONNECTION_BYTES_MAX = 256 << 10
 
 
@@ -38,7 +38,7 @@ def address(index):
 
 
 class Member(Peer):
-    """Sends a request, and another one `again` after each answer. Comes again when it is ended."""
+    """Sends a request, and another one `again` after each answer. Reconnects when it is closed."""
 
     def __init__(self, loop, service, index, text, again=False):
         super().__init__(loop, service.address, address(index))
@@ -59,7 +59,7 @@ class Member(Peer):
         if found and found[0].whole:
             status = found[0].status
             self.statuses[status] = self.statuses.get(status, 0) + 1
-            # Within the bounds, whatever the answer says.
+            # Whether it has one of the places, whatever the answer is.
             self.is_served = status in (200, 401)
             self.data.clear()
             if self.again:
@@ -76,19 +76,19 @@ def request(path, fields=b""):
 
 
 def idle(loop, service, _):
-    """All of them want a connection, and keep it."""
+    """Each wants a connection, and keeps it."""
     return [Member(loop, service, i, request(b"/v1/strategies")) for i in range(ADDRESSES)]
 
 
 def wrong(loop, service, _):
-    """Tokens that do not count, one after the other."""
+    """Sends invalid tokens, one after the other."""
     return [Member(loop, service, i, request(
         b"/v1/properties/honest", b"Authorization: Bearer lk_%072x\r\n" % i), True)
             for i in range(ADDRESSES)]
 
 
 def watching(loop, service, fields):
-    """Watches with one token that counts."""
+    """Watches with one valid token."""
     return [Member(loop, service, i, request(b"/v1/watch", fields)) for i in range(ADDRESSES)]
 
 
@@ -100,7 +100,7 @@ def half(loop, service, _):
 
 
 class Crowd:
-    """A crowd, what it got, and what was seen meanwhile."""
+    """A crowd, its answers, and the measurements meanwhile."""
 
     def __init__(self, run, service, members, loop, bound):
         self.service, self.members, self.loop, self.bound = service, members, loop, bound
@@ -110,7 +110,7 @@ class Crowd:
         self.served = self.tries = 0
 
     def warm_up(self):
-        """A first storm, after which the allocator keeps what it has once had."""
+        """A first storm, after which the allocator keeps the memory that it has once had."""
         held = Held(self.service)
         self.come()
         self.loop.run(1)
@@ -132,8 +132,8 @@ class Crowd:
             self.tries = max(self.tries, probe(self.service, self.loop, self.shakes))
 
     def settle(self, held):
-        """What the service keeps of the storm. A leak grows with each storm; the holes that one
-        leaves in the heap by chance are filled by the next."""
+        """The memory that the service keeps after the storm. A leak grows with each storm; the next
+        storm fills the holes that one leaves in the heap by chance."""
         growth = held.settle(GROWTH_BYTES_MAX * 8)
         if growth > GROWTH_BYTES_MAX:
             again = Held(self.service)
@@ -157,8 +157,8 @@ class Crowd:
 
 
 def probe(service, loop, waits):
-    """How often the probes had to be asked. The crowd goes on meanwhile. With `waits`, each place
-    that a handshake has can be had after a second, with some luck; else a few tries are enough."""
+    """The tries until the probes are answered, while the crowd continues. With `waits`, a place of
+    a handshake becomes free after a second, with some luck; else a few tries are enough."""
     tries, until = 0, time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until if waits else tries < PROBE_TRIES_MAX:
         tries += 1
@@ -170,8 +170,8 @@ def probe(service, loop, waits):
 
 
 def says_healthy(service):
-    """`latchkey health`, which speaks plain HTTP only."""
-    # Before the program are the words that say what becomes of SIGHUP.
+    """`latchkey health`, which speaks only plain HTTP."""
+    # The words before the program set its reaction to SIGHUP.
     command = [service.command[2], "health", "--port", str(service.address[1])]
     return service.context or subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS,
@@ -179,7 +179,7 @@ def says_healthy(service):
 
 
 def storm(run, mode, kind, bound, statuses, served_max):
-    """One crowd. `statuses` are those that its members may get."""
+    """One crowd. `statuses` are the statuses that its members may get."""
     with tempfile.TemporaryDirectory() as folder:
         tokens = f"{folder}/tokens"
         owner, guest = [token(run.binary, tokens, name, "read,write")
@@ -207,9 +207,9 @@ def storm(run, mode, kind, bound, statuses, served_max):
 
 
 def connections(run, mode):
-    """More connections than there are, from addresses that all are within their share."""
+    """More connections than there are places, from addresses that all are within their share."""
     bound = 400
-    # Those that have no token get 401 within the bound, and 503 beyond.
+    # Clients without a token get 401 within the limit, and 503 beyond.
     return storm(run, mode, idle, bound, {401, 503}, bound)
 
 
@@ -219,7 +219,7 @@ def wrong_tokens(run, mode):
 
 
 def watches(run, mode):
-    """Watches of one token have the share of a client, from whatever address."""
+    """Watches of one token have the share of one client, from any address."""
     return storm(run, mode, watching, 2 * ADDRESSES, {200, 429}, WATCHERS_MAX // 4)
 
 

@@ -1,7 +1,7 @@
 """More clients than there are descriptors.
 
-Either the start is refused with a sentence, where the hard limit is too low for the bounds, or
-everybody within the bound is served, everybody beyond it gets 503, and nothing is busy or talks
+Either the start is refused with a message, where the hard limit is too low for the limits; or each
+client within the limit is served, each other one gets 503, and the service is neither busy nor logs
 while the clients are idle.
 """
 
@@ -15,17 +15,17 @@ from service import MODES, Service, is_encrypted, say_status
 
 CONNECTIONS_MAX = 1024
 LINES_PER_SECOND_MAX = 10
-# Of one processor, while all clients are idle.
+# The share of one processor while all clients are idle.
 BUSY_SHARE_MAX = 0.1
-# Long enough for a busy machine to end 1,024 connections whose clients storm. The speed of a drain
-# is the question of drain.py.
+# Long enough for a busy machine to end 1,024 connections whose clients storm. drain.py tests the
+# speed of a drain.
 DRAIN_SECONDS = 5
 SENTENCE_BYTES_MAX = 500
 HEALTH = b"GET /v1/strategies HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 class Idler(Asker):
-    """Asks once and stays. When `storms` is set, it comes back whenever it is hung up on."""
+    """Sends one request and stays. With `storms`, it reconnects whenever it is disconnected."""
 
     storms = False
 
@@ -51,7 +51,7 @@ def measure(service, loop, peers, seconds):
 
 
 def crowd(run, mode, files, clients):
-    """One crowd of clients. Returns a sentence with figures, and whether it is as it should be."""
+    """One crowd of clients. Returns a sentence with figures, and whether the result is right."""
     limits = f"nofile {files[0]}/{files[1]}"
     try:
         service = Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds",
@@ -72,7 +72,7 @@ def crowd(run, mode, files, clients):
             service.terminate()
             loop.run(PATIENCE_SECONDS, lambda: service.ended_within(0))
             status, crash = service.wait(0), service.crash()
-            # On a busy machine a drain can be over before all is answered, and then it says so.
+            # On a busy machine a drain can end before all is answered; then its status is not 0.
             ends_well = status == 0
     except Refused as refusal:
         # A refusal is right only where the limit cannot be raised.
@@ -80,8 +80,8 @@ def crowd(run, mode, files, clients):
                  and 0 < len(refusal.log) < SENTENCE_BYTES_MAX
                  and re.search(r"descriptor|nofile|open files", refusal.log))
         return f"{limits}: start refused: {refusal.log!r}", right
-    # A handshake that takes a second on a busy machine can lose its place, before there is anybody
-    # to be told so.
+    # On a busy machine a handshake that takes a second can lose its place, before its client can be
+    # told so.
     others_max = max(0, clients - CONNECTIONS_MAX) if is_encrypted(mode) else 0
     right = (served == min(clients, CONNECTIONS_MAX) and others <= others_max and ends_well
              and lines < LINES_PER_SECOND_MAX and busy < BUSY_SHARE_MAX and not crash)
@@ -104,7 +104,7 @@ def descriptors(run, mode):
 
 
 class Churner(Idler):
-    """Ends the connection as soon as it is answered, and comes back."""
+    """Ends the connection as soon as it is answered, and reconnects."""
 
     storms = True
 
@@ -113,11 +113,11 @@ class Churner(Idler):
 
 
 def churn(run, mode):
-    """The signal, while descriptors run out and become free again all the time."""
+    """The signal, while descriptors run out and become free again and again."""
     endings = collections.Counter()
     repeats = 12 if run.quick else 60
     for i in range(run.repeats or repeats):
-        # Several event loops share the descriptors: some run out while others set theirs free.
+        # Several event loops share the descriptors: some run out while others release theirs.
         with Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds", 1,
                      "--http-threads", 4, *MODES[mode], files=(64, 16384)) as service, \
                 Loop() as loop:

@@ -1,6 +1,6 @@
 """SIGTERM in the middle of a storm: the end is in time, clean, and every answer is true.
 
-The clients are at it when the signal comes, and go on until the port is closed.
+The clients are active when the signal comes, and continue until the port is closed.
 """
 
 import collections
@@ -18,7 +18,7 @@ LATE_SECONDS = 0.05
 INCREMENT = b"POST /v1/properties/n/increment HTTP/1.1\r\n" + HOST + b"\r\n"
 HEALTH = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
 LARGE = b"GET /v1/properties/large HTTP/1.1\r\n" + HOST + b"\r\n"
-# Holds the guard for long, so that writes pile up behind it.
+# Holds the guard for long, so that writes queue up.
 LIST = b"GET /v1/properties?limit=1000 HTTP/1.1\r\n" + HOST + b"\r\n"
 NO_COLON = b"GET /healthz HTTP/1.1\r\n" + HOST + b"no colon\r\n\r\n"
 
@@ -26,9 +26,9 @@ LONG_NO_COLON = (b"GET /healthz HTTP/1.1\r\n" + HOST
                  + b"".join(b"a%d: %s\r\n" % (i, b"x" * 60) for i in range(60))
                  + b"no colon\r\n\r\n")
 
-# What a client sends at once, and what it sends late, around the moment at which the daemon stops.
-# The first lists leave no request under way, so that the daemon stops as soon as the signal has
-# come; the last does, so that it stops when the time to drain is over.
+# The bytes that a client sends at once, and those that it sends late, around the moment at which
+# the daemon stops. The first lists leave no request in progress, so that the daemon stops as soon
+# as the signal has come; the last does, so that it stops when the time to drain is over.
 LONG = ((b"", LONG_NO_COLON),)
 SHORT = ((b"", NO_COLON), (HEALTH, NO_COLON))
 ALL = LONG + SHORT + (
@@ -47,7 +47,7 @@ ALL = LONG + SHORT + (
 
 
 class Stormer(Peer):
-    """Says its sentence, and says it again on a new connection when it is hung up on."""
+    """Sends its bytes, and again on a new connection when it is disconnected."""
 
     def __init__(self, loop, address, opening, late):
         super().__init__(loop, address)
@@ -73,7 +73,7 @@ def volley(service, loop, peers, repeat):
 
 
 def around_the_end(service, loop, peers, repeat):
-    """The signal, and the late parts around the time at which the drain is given up."""
+    """The signal, and the late parts around the time at which the drain ends."""
     service.terminate()
     loop.run(DRAIN_SECONDS - LATE_SECONDS, lambda: service.ended_within(0))
     for i, peer in enumerate(peers):
@@ -86,7 +86,7 @@ ATTACKS = ((LONG, volley), (SHORT, volley), (LONG, volley), (ALL, around_the_end
 
 
 def storm_once(run, mode, count, scripts, attack, repeat):
-    """One storm. Returns how it ended, the seconds that took, and the connections made."""
+    """One storm. Returns how it ended, its seconds, and the connections made."""
     with Service(run.binary, "--drain-seconds", DRAIN_SECONDS, "--max-connections", 4 * count,
                  *MODES[mode]) as service, Loop() as loop:
         peers = loop.connect(Stormer(loop, service.address, *scripts[i % len(scripts)])
@@ -122,7 +122,7 @@ APPLIED = "drains with a refused write applied"
 
 
 class Counter(Peer):
-    """Keeps some increments under way on one connection and what was answered to them."""
+    """Keeps some increments in progress on one connection, with their answers."""
 
     def __init__(self, loop, address, depth):
         super().__init__(loop, address)
@@ -144,7 +144,7 @@ class Counter(Peer):
 
 
 def judge(peers, strategy, tally):
-    """What the answers of one drain say: adds to the tally."""
+    """Adds the answers of one drain to the tally."""
     values, unknown = [], 0
     for peer in peers:
         answers, rest = parse(peer.data)
@@ -158,8 +158,8 @@ def judge(peers, strategy, tally):
                 kind = (answer.problem() or {}).get("type", "without a problem")
                 tally[f"{answer.status} {kind}"] += 1
                 unknown += "outcome-unknown" in kind
-        # A server takes one request of a connection after the other, so that only the first
-        # without an answer can have been under way, and none after an answer that closes.
+        # A server takes one request of a connection after the other, so that only the first without
+        # an answer can have been in progress, and none after an answer that closes.
         if len(answers) < peer.sent and not (answers and answers[-1].closes and not rest):
             unknown += 1
     tally["200"] += len(values)
@@ -198,7 +198,7 @@ def fill(service):
 def truth(run, mode):
     """A 503 means not applied, and is a problem document."""
     strategies = ("serial-queue-async", "barrier-queue-async", "actor", "lock")
-    # In both modes together 504 drains of the three asynchronous ones.
+    # In both modes together 504 drains of the three asynchronous strategies.
     repeats = 2 if run.quick else 84
     tally = collections.Counter()
     for _ in range(run.repeats or repeats):
@@ -214,7 +214,7 @@ def truth(run, mode):
 
 
 class Reader(Asker):
-    """Asks for something large and reads nothing until it is told to."""
+    """Requests something large and reads nothing until it is told to."""
 
     receive_bytes, reads = 4096, False
 
@@ -226,7 +226,7 @@ class Reader(Asker):
 
 
 def cut(run, mode):
-    """An answer that the end cut short is not passed over in silence."""
+    """An answer that the end cut short is reported."""
     with Service(run.binary, "--drain-seconds", 1, "--max-body-bytes", 1 << 24,
                  *MODES[mode]) as service, Loop() as loop:
         # More than the buffers of both sides hold.
@@ -251,7 +251,7 @@ def cut(run, mode):
 
 
 def signals(run, mode):
-    """Each signal that ends a service drains it, idle clients or not."""
+    """Each signal that ends a service drains it, with idle clients or not."""
     wrong = []
     for number in (signal.SIGTERM, signal.SIGINT):
         with Service(run.binary, "--drain-seconds", 1, *MODES[mode]) as service, Loop() as loop:
@@ -266,14 +266,14 @@ def signals(run, mode):
 
 
 def nohup(run, mode):
-    """SIGHUP ends no service, ignored at the start or not; SIGTERM drains as ever."""
+    """SIGHUP ends no service, ignored at the start or not; SIGTERM still drains."""
     figures = ""
     for hang_up in ("default", "ignore"):
         with Service(run.binary, "--drain-seconds", 1, *MODES[mode], hang_up=hang_up) as service, \
                 Loop() as loop:
             start_idle(service, loop)
             service.process.send_signal(signal.SIGHUP)
-            # A drain beside idle clients is over in much less.
+            # A drain with idle clients takes much less.
             if service.ended_within(0.5):
                 raise Failure(f"SIGHUP ({hang_up}): {say_status(service.wait(0))}")
             ready, *_ = service.ask("GET", "/readyz")

@@ -1,7 +1,7 @@
-"""Every head gets one status or a close, and what is applied is answered.
+"""Every head gets one status or a close, and applied changes are answered.
 
-Each variant goes out alone and with a valid request behind it in the same bytes. What is accepted
-must leave the second one answered; what is refused and closed must leave it unanswered.
+Each variant is sent alone and with a valid request after it in the same bytes. If the variant is
+accepted, the second one must be answered; if it is refused and closed, it must not.
 """
 
 from answers import parse
@@ -10,19 +10,19 @@ from process import PATIENCE_SECONDS, Failure
 from service import MODES, Service, is_encrypted, say_status
 from variants import ARRIVING, CHUNKED, CLOSED, head, table
 
-# How long the clients go on listening for what must not come.
+# The clients listen this much longer for bytes that must not come.
 QUIET_SECONDS = 0.05
-# For what does not arrive whole, and for the rest: there a time limit would hide silence.
+# For requests that do not arrive completely, and for the others: there a limit would hide silence.
 REQUEST_SECONDS, LONG_SECONDS = 2, 600
 BATCH = 64
 SHOWN_MAX = 12
-# What the service answers past the library, and under TLS not at all: it closes (decision 0018).
+# Statuses sent without the library; under TLS the service closes instead (decision 0005).
 PAST_LIBRARY = {408, 413}
 BEHIND = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 class Sender(Asker):
-    """Sends a variant, and what follows it."""
+    """Sends a variant, and the bytes after it."""
 
     def __init__(self, loop, address, text, follower):
         super().__init__(loop, address, text + follower)
@@ -39,7 +39,7 @@ class Sender(Asker):
 
 
 def ask_all(service, texts, follower):
-    """The askers of some variants, after all are done."""
+    """The peers of some variants, after all are done."""
     with Loop() as loop:
         peers = loop.connect(Sender(loop, service.address, text, follower) for text in texts)
         loop.run(PATIENCE_SECONDS, lambda: all(peer.is_done() for peer in peers))
@@ -48,14 +48,14 @@ def ask_all(service, texts, follower):
 
 
 def ask_rows(service, rows, follower):
-    """Every row with its asker."""
+    """Every row with its peer."""
     for i in range(0, len(rows), BATCH):
         part = rows[i:i + BATCH]
         yield from zip(part, ask_all(service, [row[1] for row in part], follower))
 
 
 def mistake(peer, statuses):
-    """What is wrong with how a variant was answered, or None."""
+    """The mistake in the answer to a variant, or None."""
     found, rest = peer.answers()
     said = [answer.status for answer in found]
     if not found:
@@ -75,8 +75,8 @@ def mistake(peer, statuses):
 
 
 def rows_of(mode):
-    """The table. Under TLS it has what decision 0018 says: a connection is closed where it would
-    be refused past the library."""
+    """The table. Under TLS a connection may be closed instead of a refusal without the library
+    (decision 0005)."""
     for name, text, statuses in table():
         if is_encrypted(mode):
             statuses = statuses | ({CLOSED} if statuses & PAST_LIBRARY else set())
@@ -92,7 +92,7 @@ def variants(run, mode):
         with Service(run.binary, "--max-connections", 4 * BATCH, "--drain-seconds", 1,
                      "--request-timeout-seconds", seconds, "--idle-timeout-seconds", LONG_SECONDS,
                      *MODES[mode]) as service:
-            for follower, how in ((b"", "alone"), (BEHIND, "with a request behind")):
+            for follower, how in ((b"", "alone"), (BEHIND, "with a request after it")):
                 for (name, _, statuses), peer in ask_rows(service, part, follower):
                     if complaint := mistake(peer, statuses):
                         wrong.append(f"{name}, {how}: {complaint}")

@@ -1,4 +1,4 @@
-"""What the log tells, to whom, and what happens when it is not read."""
+"""The content of the log, and its effect when it is not read."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ LINES_PER_SECOND_MAX = 10
 
 
 class Resetter(Peer):
-    """Sends many requests in one piece, reads nothing, and ends with RST; then once more."""
+    """Sends many requests in one piece, reads nothing, and ends with RST; then repeats that."""
 
     def __init__(self, loop, address, number, rounds):
         super().__init__(loop, address)
@@ -41,7 +41,7 @@ class Resetter(Peer):
 
 
 def secrets(run, mode):
-    """No name is logged, and no client writes as many lines as it likes."""
+    """No name is logged, and each client's lines are limited."""
     rounds = 20 if run.quick else 200
     with Service(run.binary, *MODES[mode]) as service, Loop() as loop:
         service.ask("PUT", f"/v1/properties/{SECRET.decode()}", b'"' + b"x" * 20000 + b'"')
@@ -50,7 +50,7 @@ def secrets(run, mode):
         loop.run(PATIENCE_SECONDS, lambda: all(peer.rounds <= 0 for peer in peers))
         service.terminate()
         status = service.wait()
-        # Until its last line.
+        # The time of its last line.
         seconds = time.monotonic() - start
         named = service.said().count(SECRET.decode())
         figures = (f"{40 * rounds} resets in {seconds:.1f} s, {service.lines()} lines of log, "
@@ -107,7 +107,7 @@ def unread(run, mode):
 
 
 def closed_streams(run, mode):
-    """What is closed at the start is /dev/null, and clients get answers and no log."""
+    """A stream that is closed at the start is /dev/null, and clients get answers and no log."""
     wrong, tries = [], 0
     for closed in ((2,), (0,), (1,), (0, 2), (0, 1, 2)):
         tries += 1

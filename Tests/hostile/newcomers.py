@@ -1,4 +1,4 @@
-"""An honest client that has no connection yet, while all places are fought for."""
+"""An honest client without a connection, while all places are contested."""
 
 import http.client
 import threading
@@ -8,9 +8,9 @@ from process import PATIENCE_SECONDS, Failure
 
 
 def newcomer(service, loop, headers=None):
-    """The seconds until a new client is served, while the clients of the loop go on.
+    """The seconds until a new client is served, while the clients of the loop continue.
 
-    It comes again when it is refused, as the others do, and so needs some luck. It has a thread of
+    It reconnects when it is refused, as the others do, and so needs some luck. It has a thread of
     its own: in the loop it would wait for each of its hostile neighbours.
     """
     began, seconds, stops = time.monotonic(), [], threading.Event()

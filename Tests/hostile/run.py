@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Attacks a running `latchkey serve` from outside and says what held.
+"""Attacks a running `latchkey serve` from outside and reports which cases held.
 
     Tests/hostile/run.py --binary .build-release/bin/latchkey [--quick] [--only NAME]
 
-Every case starts the service anew on a free port of the loopback address, plays clients that mean
-no good, and prints one line with its figures. The long form does so over TLS, too; `--quick`, which
-takes seconds, only where a case is about TLS, or with `--mode`. The cases are those of issues 7, 21
-and 46. Standard library, `openssl` for certificates, and `wrk`.
+Every case starts the service on a free port of the loopback address, plays hostile clients, and
+prints one line with its figures. The long form does so over TLS, too; `--quick`, which takes
+seconds, only where a case is about TLS, or with `--mode`. The cases are those of issues 7, 21 and
+46. Needs the standard library, `openssl` for certificates, and `wrk`.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def main():
 
 
 def modes(subject, name, arguments):
-    """The modes of a case. A short run has TLS only where nothing else is possible."""
+    """The modes of a case. A short run has TLS only for cases that need it."""
     own = getattr(subject, "MODES_OF_CASES", {}).get(name, MODES)
     if arguments.mode:
         return [mode for mode in arguments.mode if mode in own]
@@ -57,7 +57,7 @@ def modes(subject, name, arguments):
 
 
 def attempt(subject, name, arguments, mode):
-    """Runs one case. Returns whether it held, and its line."""
+    """Runs one case. Returns whether it passed, and its line."""
     began = time.monotonic()
     try:
         word, figures = "ok", sys.modules[subject].CASES[name](arguments, mode)

@@ -11,7 +11,7 @@ import tempfile
 import certificates
 from process import PATIENCE_SECONDS, Latchkey, await_true
 
-# Among the options: the service makes a certificate for itself, and all its clients speak TLS.
+# Among the options: the service makes itself a certificate, and all its clients speak TLS.
 ENCRYPTED = ("TLS",)
 MODES = {"plain": (), "tls": ENCRYPTED}
 TLS_MODES = ("tls",)
@@ -19,13 +19,13 @@ CRASH = re.compile(r"Fatal|[Pp]anic|Sanitizer|abort|Assertion|Illegal|Segmentati
 
 
 class Address(tuple):
-    """Where a service is: a host and a port. With `context`, its clients speak TLS."""
+    """The address of a service: a host and a port. With `context`, its clients speak TLS."""
 
     context = None
 
 
 def client_context(certificate=None, least=ssl.TLSVersion.TLSv1_2):
-    """What a client needs for TLS. It takes every certificate: the cases compare them."""
+    """A client's TLS context. It takes every certificate: the cases compare them."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.minimum_version = least
@@ -43,9 +43,9 @@ class Service(Latchkey):
 
     `files` is the soft and the hard limit of descriptors. `closed` are the standard streams that
     are closed when the program starts. `log` is a descriptor that gets the log instead of a file.
-    `hang_up` is what SIGHUP does at the start, "default" or "ignore", as `nohup` has it. Else a
-    child would inherit that from us, and `nohup make test` would be another test. `share` is that
-    of one client: as a rule all, because the clients of most cases have one address.
+    `hang_up` is the disposition of SIGHUP at the start, "default" or "ignore", as after `nohup`; a
+    child would inherit ours, and `nohup make test` would be another test. `share` is that of one
+    client: usually all, because the clients of most cases have one address.
     """
 
     def __init__(self, binary, *options, files=None, closed=(), log=None, hang_up="default",
@@ -61,7 +61,7 @@ class Service(Latchkey):
                          variables={"SWIFT_BACKTRACE": "enable=no"})
         self.command = ["env", f"--{hang_up}-signal=HUP", *self.command]
         self.files, self.closed = files, closed
-        # Only where it must be: code between fork and exec is unsafe beside threads.
+        # Only where needed: code between fork and exec is unsafe in a process with threads.
         self.prepare = self._prepare if files or closed else None
         if "--tls-certificate" in self.command:
             self.context = client_context()
@@ -73,7 +73,7 @@ class Service(Latchkey):
             os.close(descriptor)
 
     def _read_output(self, started):
-        """One whose standard output is closed does not say where it listens."""
+        """Finds the port of a service whose standard output is closed."""
         if 1 in self.closed:
             port = await_true("the service listens", lambda: not self.is_running()
                               or listening_port(self.process.pid))
@@ -110,22 +110,22 @@ class Service(Latchkey):
         return super().ask(method, path, body, headers, expect)
 
     def lines(self):
-        """How many the log has."""
+        """The number of lines in the log."""
         return self.said().count("\n")
 
     def says_cut(self):
-        """Whether the log says that the end came before all was answered."""
+        """Whether the log says that the service ended before all was answered."""
         return "CutOff=" in self.said()
 
     def crash(self):
-        """The place of the log that speaks of a crash, or None."""
+        """The place of the log that reports a crash, or None."""
         said = self.said()
         found = CRASH.search(said)
         return said[max(0, found.start() - 80):found.end() + 120] if found else None
 
 
 def listening_port(pid):
-    """The port on which a process listens, as the kernel has it, or None."""
+    """The port on which a process listens according to the kernel, or None."""
     sockets = set()
     for name in os.listdir(f"/proc/{pid}/fd"):
         try:

@@ -1,7 +1,7 @@
-"""Clients that ask for much and take nothing, or a trickle.
+"""Clients that request much and read nothing, or a trickle.
 
-What the kernel holds for the service is read from /proc/net/tcp: the bytes in the send queues of
-the sockets that have the service's port.
+The bytes that the kernel holds for the service are read from /proc/net/tcp: the send queues of the
+sockets with the service's port.
 """
 
 from clients import LATER, Loop, Peer
@@ -18,7 +18,7 @@ LISTEN, TIME_WAIT = "0A", "06"
 
 
 class Mute(Peer):
-    """Asks for a large answer many times and reads nothing."""
+    """Requests a large answer many times and reads nothing."""
 
     receive_bytes = 4096
 
@@ -32,7 +32,7 @@ class Mute(Peer):
             super().handle(events)
 
     def sip(self, count):
-        """Takes a few bytes. Returns whether the connection is still there."""
+        """Takes a few bytes. Returns whether the connection still exists."""
         try:
             return self.socket.recv(count) != b""
         except LATER:
@@ -62,7 +62,7 @@ def unread(run, mode):
         seen = [queues(service.address[1])]
 
         def is_over():
-            """Something was held, and is not any more."""
+            """Whether bytes were held, and none are now."""
             seen.append(queues(service.address[1]))
             return any(map(sum, seen)) and sum(seen[-1]) == 0
 

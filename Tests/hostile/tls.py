@@ -1,8 +1,8 @@
-"""TLS that is none, handshakes that do not end, and what is too old or too weak.
+"""Invalid TLS, handshakes that do not end, and versions and ciphers that are too old or weak.
 
-Design: honest clients ask in threads of their own all the time (beside.py), while the main thread
-drives the others. Whatever those send, an honest request never fails, no byte of HTTP comes back,
-and everything that they were given is given back.
+Design: honest clients send requests in threads of their own all the time (beside.py), while the
+main thread drives the others. Whatever those send, an honest request never fails, no byte of HTTP
+comes back, and all resources are released.
 """
 
 import http.client
@@ -42,7 +42,7 @@ def record(kind, body, version=0x0303, length=None):
 
 
 def garbage(count):
-    """Pairs: what is sent, and whether that is behind a handshake that is complete."""
+    """Pairs: the bytes to send, and whether they follow a complete handshake."""
     chance, start = random.Random(SEED), hello()
     body = start[5:]
     yield from ((text, False) for text in (
@@ -51,7 +51,7 @@ def garbage(count):
         record(HANDSHAKE, bytes(0x4001)), record(HANDSHAKE, bytes(0xffff)),
         record(HANDSHAKE, b"\x01\xff\xff\xff" + bytes(1000)), record(HANDSHAKE, bytes(1)) * 500,
         b"".join(record(HANDSHAKE, body[i:i + 1]) for i in range(len(body))),
-        # SSL 2.0, and records of an alert, of data, of a heartbeat and of no kind.
+        # SSL 2.0, and records of an alert, of data, of a heartbeat and of an unknown kind.
         b"\x80\x2e\x01\x00\x02" + bytes(43), record(ALERT, b"\x02\x28"), record(DATA, b"x" * 99),
         record(0x18, b"\x01\x40\x00"), record(0xff, b"x"), record(0x14, b"\x01") * 1000,
         record(ALERT, b"\x01\x5a") * 1000))
@@ -70,7 +70,7 @@ def garbage(count):
 
 
 class Garbler(Peer):
-    """Sends bytes that are no TLS, before a handshake or behind one, and ends its half."""
+    """Sends bytes that are not TLS, before a handshake or after one, and ends its half."""
 
     def __init__(self, loop, address, text, is_behind):
         super().__init__(loop, address)
@@ -79,7 +79,7 @@ class Garbler(Peer):
 
     def opened(self):
         try:
-            # Past the session, if there is one.
+            # Bypasses the session, if there is one.
             os.write(self.socket.fileno(), self.text)
             self.socket.shutdown(socket.SHUT_WR)
         except OSError:
@@ -93,7 +93,7 @@ class Garbler(Peer):
 
 
 def not_tls(run, mode):
-    """What is no TLS ends its own connection only, soon, and never gets HTTP."""
+    """Bytes that are not TLS end only their own connection, soon, and never get HTTP."""
     rows = list(garbage(100 if run.quick else 5000))
     kinds = {}
     with Service(run.binary, *MODES[mode]) as service, unless_crashed(service):
@@ -115,7 +115,7 @@ def not_tls(run, mode):
 
 
 def kind_of(peer):
-    """What a client of garbage got: as it has ended its half, these are the bytes of the socket."""
+    """The result of a client of garbage, by the bytes of its socket, as it has ended its half."""
     if peer.end is None:
         return "not closed"
     if not peer.data:
@@ -124,7 +124,7 @@ def kind_of(peer):
 
 
 class HalfShaker(Peer):
-    """Begins a handshake and says no more, and comes again when it is hung up on."""
+    """Begins a handshake and sends no more, and reconnects when it is disconnected."""
 
     def __init__(self, loop, address, source, start, returns=True):
         super().__init__(loop, address, source)
@@ -140,7 +140,7 @@ class HalfShaker(Peer):
 
 
 def shaking_count(service):
-    """Asks until there is an answer: in a storm also this handshake can have no place at first."""
+    """Asks until there is an answer: in a storm this handshake may have no place at first."""
     def ask():
         try:
             return [metrics(service)["latchkey_tls_handshaking_connections"]]
@@ -151,7 +151,7 @@ def shaking_count(service):
 
 
 def check_bound(service, bound):
-    """All places are there, and not one more."""
+    """All places are available, and not one more."""
     await_true(f"a place for each of {bound} clients",
                lambda: served_count(service, bound) == bound)
 
@@ -165,21 +165,21 @@ def served_count(service, bound):
                                   for _ in range(min(16, bound + 8 - len(peers))))
             loop.run(PATIENCE_SECONDS, lambda: all(one.end or one.data for one in peers))
         served = sum(peer.data.startswith(b"HTTP/1.1 200 ") for peer in peers)
-    # Fewer can be: connections that are over are closed a moment later.
+    # There may be fewer: ended connections are closed a moment later.
     if served > bound:
         raise Failure(f"{served} clients are served, where the bound is {bound}")
     return served
 
 
 def late(run, mode):
-    """Half handshakes that were refused have no place that they could give to others."""
+    """Refused half handshakes have no place that they could give to others."""
     bound = 16
     with Service(run.binary, "--max-connections", bound, *MODES[mode]) as service, Loop() as loop:
         peers = loop.connect(HalfShaker(loop, service.address, None, b"\x16", False)
                              for _ in range(3 * bound))
         await_true("all are shaking",
                    lambda: loop.run(0.01) or shaking_count(service) >= 3 * bound)
-        # All of them have had their second.
+        # Each of them has had its second.
         loop.run(1.1)
         check_bound(service, bound)
         loop.run(0.2)
@@ -190,7 +190,7 @@ def late(run, mode):
         return end(service, f"{3 * bound} half handshakes, then {bound} clients of {bound}, twice")
 
 
-# What a client offers and nothing else, and the key that the service has for it.
+# The only cipher that a client offers, and the key of the service for it.
 WEAK = (("EC", "ECDHE-ECDSA-AES128-SHA"), ("EC", "ECDHE-ECDSA-AES256-SHA384"),
         ("EC", "ECDHE-ECDSA-AES128-CCM8"), ("EC", "ECDHE-ECDSA-NULL-SHA"), ("EC", "aNULL"),
         ("RSA", "AES128-SHA"), ("RSA", "AES256-GCM-SHA384"), ("RSA", "ECDHE-RSA-AES128-SHA"),
@@ -209,7 +209,7 @@ def offering(version, ciphers="ALL"):
 
 
 def outcome(service, context):
-    """The version that was agreed on, or how the service refused."""
+    """The agreed version, or the kind of refusal."""
     with socket.create_connection(service.address, timeout=PATIENCE_SECONDS) as plain:
         try:
             with context.wrap_socket(plain) as session:
@@ -250,7 +250,7 @@ def weak(run, mode):
 
 
 def renegotiate(run, mode):
-    """A client of TLS 1.2 that asks for another handshake is hung up on, or gets none."""
+    """A client of TLS 1.2 that asks for another handshake is disconnected, or gets none."""
     with Service(run.binary, *MODES[mode]) as service, Honest(service) as honest:
         # The honest client has its handshake.
         await_true("it is answered", lambda: honest.seconds)
@@ -267,7 +267,7 @@ def renegotiate(run, mode):
         finally:
             client.kill()
             client.wait()
-        # Each look at the metrics is a handshake.
+        # Each request for the metrics is a handshake.
         more = metrics(service)["latchkey_tls_handshakes_total"] - before
     figures = f"{more - 1} handshakes, then closed, {honest.figures()}"
     if b"RENEGOTIATING" not in seen or more != 2:
@@ -276,7 +276,7 @@ def renegotiate(run, mode):
 
 
 def read_until(client, word):
-    """What a program writes until it has written a word, or until it ends."""
+    """The output of a program until it has written a word, or until it ends."""
     seen = b""
     while word is None or word not in seen:
         ready = select.select([client.stdout], [], [], PATIENCE_SECONDS)[0]

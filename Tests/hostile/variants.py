@@ -1,12 +1,12 @@
-"""Heads and bodies, as data: what is sent, and which statuses are right for it.
+"""Heads and bodies, as data: the bytes, and the statuses that are right for them.
 
 They are right under every version of libmicrohttpd. CLOSED among the statuses means that the
-connection may be closed without an answer. Sets with more than one member are where RFC 9110 and
-9112 leave the choice, or where the service has bounds of its own.
+connection may be closed without an answer. A set has more than one member where RFC 9110 and 9112
+leave the choice, or where the service has limits of its own.
 """
 
 CLOSED = 0
-# The request is not complete, so that silence is right until the time for it to arrive is up.
+# The request is not complete, so that silence is right until its time is up.
 ARRIVING = {408, 413, -1}
 STORED = {201, 204}
 BAD = {400}
@@ -226,7 +226,7 @@ def fields():
         yield f"value of {count} bytes", get("A: " + "x" * count), {200}
     for count in (8300, 12000, 20000, 70000):
         yield f"value of {count} bytes", get("A: " + "x" * count), LONG
-    # The rest of what is far too long can meet a socket that is closed.
+    # The rest of a head that is far too long can meet a closed socket.
     yield "value of 300,000 bytes", get("A: " + "x" * 300000), LONG | {CLOSED}
     for count in (10, 50, 90, 99):
         yield f"{count} lines", get(*(f"a{i}: b" for i in range(count - 1))), {200}

@@ -1,9 +1,9 @@
-"""How long one small request can work on the store.
+"""Limits the work of one small request on the store.
 
-Each row is a request, the units of work that it took as the service counts them, and the time that
-it took, from outside and without that of a request of its size that does nothing. The units are
-bounded, for each request and for each byte that it has. In the long form the time is bounded, too,
-by that of the control: a count of nearly as many names as a change can count.
+Each row is a request, the units of work as the service counts them, and its time as measured from
+outside, without that of a request of its size that does nothing. The units are limited, for each
+request and for each of its bytes. In the long form the time is limited, too, by that of the
+control: a count of nearly as many names as a change can count.
 """
 
 import http.client
@@ -16,7 +16,7 @@ from process import Failure
 from service import Service
 
 UNITS_MAX = 16_000
-# The worst row: all of them for 22 bytes, path and body together.
+# The worst row: all units for 22 bytes, path and body together.
 UNITS_PER_BYTE_MAX = 750
 CONTROL, CONTROL_TIMES_MAX = "count 14,900 names", 24
 REPEATS, QUICK_REPEATS = 9, 3
@@ -50,7 +50,7 @@ def tests(name, relation, value, times):
 
 
 def changes():
-    """The requests that a transaction decides: what they are called, and their bodies."""
+    """The requests that a transaction decides: their names and bodies."""
     yield CONTROL, {"then": [{"count": "some/"}]}
     yield "count 60,000 names", {"then": [{"count": "many/"}]}
     yield "count nothing, 128 times", {"then": [{"count": f"none{i}"} for i in range(128)]}
@@ -61,7 +61,7 @@ def changes():
             yield f"merge {name}, {times} times", {"then": [{"merge": name, "patch": {}}] * times}
     yield "touch long, 15 times", {"then": [{"touch": "long", "ttl": 1000}] * 15}
     yield "increment digits", {"then": [{"increment": "digits", "by": 1}]}
-    # The last one refuses it, so it can be sent again.
+    # The last step refuses it, so it can be sent again.
     yield "increment blanks", {"then": [{"increment": "blanks", "by": 1},
                                         {"increment": "digits", "by": 1}]}
     yield "digits > 5, 15 times", tests("digits", ">", 5, 15)
@@ -71,7 +71,7 @@ def changes():
     yield "escapes >= A, 15 times", tests("escapes", ">=", "A", 15)
     for name in ("numbers", "members", "escapes"):
         yield f"{name} !=", tests(name, "!=", "a" if name == "escapes" else {"a": 1}, 1)
-    # Of 8 pairs that claim alike, and nothing is decided.
+    # 8 pairs with the same claims; the condition fails.
     pops = [{"pop": f"jobs/{rest}", "claim": f"claims/{rest}", "ttl": 60}
             for rest in ("", "0", "00", "000", "01", "010", "011", "012")]
     yield "pop 8 pairs, if not", {"if": [{"name": "none", "revision": 9}], "then": pops}
@@ -92,8 +92,8 @@ def changes():
 
 PATCHES = {f"PATCH {name}": f"/v1/properties/{name}" for name in ("long", "members", "short")}
 
-# Behind a snapshot: they hold the stripes for as long as it takes, and the rest is read in turns
-# with others. So their times are figures.
+# Reads from a snapshot: they hold the stripes while they take it, and the rest is read in turns
+# with others. So their times are only reported.
 READS = {
     "GET a count of 60,000": "/v1/count?prefix=many/",
     "GET 1000 names": "/v1/properties?prefix=many/&limit=1000&values=false",
@@ -109,7 +109,7 @@ class Client:
         self.connection = http.client.HTTPConnection(*service.address)
 
     def ask(self, method, path, body=None, media="application/json"):
-        """The status, and the seconds that it took."""
+        """The status, and the seconds of the request."""
         began = time.perf_counter()
         self.connection.request(method, path, body, {"Content-Type": media})
         answer = self.connection.getresponse()
@@ -132,7 +132,7 @@ def measure(client, name, method, path, bodies):
     before = client.units()
     found = [client.ask(method, path, body) for body in bodies]
     units = (client.units() - before) / len(bodies)
-    # It is read, too, and its conditions are on what is not there.
+    # It is read, too, and its conditions are on a missing property.
     empty = '{"then":[]}' if len(bodies[0] or "") < 10_000 else re.sub(
         '"name":"[a-z]*"', '"name":"none"', bodies[0])
     base = min(client.ask("POST", TRANSACTIONS, empty)[1] for _ in range(5 * len(bodies)))
@@ -168,7 +168,7 @@ def measure_cold(client, repeats):
 
 
 def measure_stripes(run, repeats):
-    """Rows: walks through as many stripes as there can be."""
+    """Rows: walks through the greatest number of stripes."""
     with Service(run.binary, "--stripes", "1024") as service:
         client = Client(service)
         client.put(f"many/{number}" for number in range(NAMES))
@@ -197,7 +197,7 @@ def work(run, _):
         client.put(f"folders/{number}/{name}" for number in range(FOLDERS) for name in range(4))
         for name, value in VALUES.items():
             client.ask("PUT", f"/v1/properties/{name}", value)
-        # The first pop of two prefixes passes what is claimed.
+        # The first pop of two prefixes passes the claimed jobs.
         client.ask("POST", "/v1/pop?prefix=jobs/&claim=claims/&ttl=60")
         requests = [(name, "POST", TRANSACTIONS,
                      [body if isinstance(body, str) else json.dumps(body)] * repeats)

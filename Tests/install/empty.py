@@ -1,6 +1,6 @@
-"""An empty Debian in a folder, and what becomes of the packages in there.
+"""An empty Debian in a folder, and checks of the packages in it.
 
-No program of it is started but apt, dpkg and the service, which listens on a free port of the
+The only programs that run in it are apt, dpkg and the service, which listens on a free port of the
 loopback address.
 """
 
@@ -27,12 +27,12 @@ UNIT = "usr/lib/systemd/system/latchkey.service"
 DATA = "var/lib/latchkey"
 SETTINGS = "etc/default/latchkey"
 EARLIER = "0.1.0~202001010000.00000000"
-# In the first page of SQLite's files: `pragma user_version`.
+# The place in the first page of SQLite's files: `pragma user_version`.
 FORMAT_OFFSET = 60
 
 
 def suites():
-    """The release of this machine, and those after it: what is built on one runs on later ones."""
+    """This machine's release and later ones: a package that is built on one runs on later ones."""
     release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
     found = re.search(r"^VERSION_CODENAME=(\w+)", release, re.MULTILINE)
     if found is None or found[1] not in SUITES or not shutil.which("mmdebstrap"):
@@ -41,23 +41,23 @@ def suites():
 
 
 def run(*command, **options):
-    """Runs a command that must succeed, and returns what it prints, also to standard error."""
+    """Runs a command that must succeed, and returns its output with standard error."""
     return process.run(*command, stderr=subprocess.STDOUT, **options)
 
 
 class Root:
-    """A Debian of a release, with `apt` and what it cannot be without."""
+    """A Debian of a release, with `apt` and its requirements."""
 
     def __init__(self, path, suite):
         self.path, self.suite = path, suite
 
     def make(self):
-        """Returns the seconds that it took."""
+        """Makes it. Returns the seconds that it took."""
         began = time.monotonic()
         if os.geteuid() != 0:
             raise Failure("only root can")
         mirror = run(TOP / "scripts" / "debian-mirror").strip()
-        # How this machine reaches its packages: proxies, and whether a list may be old.
+        # This machine's access to its packages: proxies, and whether a list may be old.
         kept = "".join(line + "\n" for line in output("apt-config", "dump").splitlines()
                        if re.match(r"Acquire::(Check-|https?::Proxy)", line))
         options = self.path.with_name("apt.conf")
@@ -65,7 +65,7 @@ class Root:
         run("mmdebstrap", "--variant=apt", "--mode=root", f"--aptopt={options}", self.suite,
             self.path, f"deb {mirror} {self.suite} main")
         shutil.copy("/etc/resolv.conf", self.path / "etc/resolv.conf")
-        # No package may start anything, as in a container.
+        # No package may start a program, as in a container.
         policy = self.path / "usr/sbin/policy-rc.d"
         policy.write_text("#!/bin/sh\nexit 101\n", encoding="utf-8")
         policy.chmod(0o755)
@@ -73,7 +73,7 @@ class Root:
         return time.monotonic() - began
 
     def inside(self, *command):
-        """The words that run a command in there, with a /proc that goes away with it."""
+        """The words that run a command in it, with a /proc that ends with the command."""
         script = 'mount -t proc proc "$0/proc" && exec chroot "$@"'
         return ("unshare", "--mount", "sh", "-c", script, self.path, *command)
 
@@ -86,7 +86,7 @@ class Root:
         return self.run("apt-get", "-q", "-y", "--no-install-recommends", *arguments)
 
     def files(self):
-        """All paths but those of package managers, logs and caches."""
+        """All paths except those of package managers, logs and caches."""
         names = set()
         for folder, folders, files in os.walk(self.path):
             inside = pathlib.Path(folder).relative_to(self.path)
@@ -115,7 +115,7 @@ class Service(Server):
 
 
 def inside(root, variables, *command):
-    """The words that run a command in there as the unit's user, with these variables only."""
+    """The words that run a command in it as the unit's user, with only these variables."""
     words = [f"{name}={value}" for name, value in variables.items()]
     return root.inside(f"--userspec={USER}:{USER}", root.path, "env", "-i", *words, *command)
 
@@ -139,7 +139,7 @@ def unit_lines(root):
 
 
 def check_unit(root):
-    """What the systemd of that Debian says, in which no package is that the unit does not need."""
+    """Checks the unit with that Debian's systemd; only the packages that it needs are there."""
     said = root.run("systemd-analyze", "verify", "--recursive-errors=no", f"/{UNIT}")
     if said.strip():
         raise Failure(f"systemd-analyze verify: {said.strip()}")
@@ -151,7 +151,7 @@ def check_unit(root):
 def first_put(root):
     """Serves as the unit does, and writes with the first token."""
     variables = settings_of_unit(root)
-    # What StateDirectory= of the unit does.
+    # systemd does this for StateDirectory= of the unit.
     data = root.path / DATA
     data.mkdir(mode=0o700, exist_ok=True)
     os.chown(data, USER, USER)
@@ -170,7 +170,7 @@ def first_put(root):
 
 
 def check_same_data(root, when):
-    """The service has the first property still, for the first token; its reload works."""
+    """The service still has the first property, for the first token; its reload works."""
     variables = settings_of_unit(root) | {"LATCHKEY_AUDIT_LOG": f"/{DATA}/audit"}
     token = (root.path / variables["LATCHKEY_FIRST_TOKEN"].lstrip("/")).read_text("utf-8").strip()
     audit = root.path / DATA / "audit"
@@ -179,14 +179,14 @@ def check_same_data(root, when):
         status, _, value = service.ask("GET", "/v1/properties/first", headers=headers, expect=None)
         expect(f"the first property {when}", (status, value), (200, b"1"))
         audit.unlink()
-        # SIGHUP opens it anew. What systemd puts in its environment is given here.
+        # SIGHUP makes it open the file again. systemd sets this variable.
         root.run("env", f"MAINPID={service.process.pid}",
                  *shlex.split(unit_lines(root)["ExecReload"]))
         await_true("ExecReload of the unit", audit.exists)
 
 
 def earlier(package, folder):
-    """Makes the same package with an earlier version, as that of an earlier commit is."""
+    """Makes the same package with an earlier version, like that of an earlier commit."""
     content = folder / "content"
     run("dpkg-deb", "--raw-extract", package, content)
     control = content / "DEBIAN/control"
@@ -203,7 +203,7 @@ def check_versions(package):
 
 
 def check_other_format(root):
-    """A folder of a later format is refused, with what to do."""
+    """A folder of a later format is refused, with advice."""
     with (root.path / DATA / "latchkey.db").open("r+b", buffering=0) as file:
         file.seek(FORMAT_OFFSET)
         number = int.from_bytes(file.read(4), "big")
@@ -223,7 +223,7 @@ def check_other_format(root):
 
 
 def check_package(root, package):
-    """Installs, serves, upgrades, goes back, removes, installs again and purges."""
+    """Installs, serves, upgrades, downgrades, removes, installs again and purges."""
     root.apt("install", "systemd")
     before = root.files()
     shutil.copy(package, root.path / "tmp/latchkey.deb")
@@ -245,9 +245,9 @@ def check_package(root, package):
     if root.run("dpkg", "--verify", "latchkey").strip() not in ("", f"??5?????? c /{SETTINGS}"):
         raise Failure("the installed files are not those of the package")
     check_unit(root)
-    check_same_data(root, "behind an upgrade")
+    check_same_data(root, "after an upgrade")
     root.apt("install", "--allow-downgrades", "/tmp/earlier.deb")
-    check_same_data(root, "behind a downgrade")
+    check_same_data(root, "after a downgrade")
     check_other_format(root)
     root.apt("remove", "latchkey")
     if not settings.is_file() or not (root.path / DATA / "latchkey.db").is_file():
@@ -256,7 +256,7 @@ def check_package(root, package):
     check_same_data(root, "when the package is installed again")
     if not settings.read_text(encoding="utf-8").endswith("# mine\n"):
         raise Failure("an upgrade replaces settings")
-    # Also what other packages suggest: systemd does so with libraries of ours.
+    # Also packages that others suggest: systemd suggests libraries of ours.
     root.apt("-o", "APT::AutoRemove::RecommendsImportant=false", "-o",
              "APT::AutoRemove::SuggestsImportant=false", "purge", "--autoremove", "latchkey")
     left = root.files() - before
@@ -287,10 +287,10 @@ def check_archive(root, archive):
 
 
 def check_with_lintian(root, package):
-    """By the rules of that Debian."""
+    """Checks the package by the rules of that Debian."""
     root.apt("install", "lintian")
     shutil.copy(package, root.path / "tmp/latchkey.deb")
-    # The version is that of a commit, and no bug asked for this package.
+    # The version is that of a commit, and no bug report asked for this package.
     said = root.run("lintian", "--fail-on", "error", "--suppress-tags",
                     "initial-upload-closes-no-bugs", "/tmp/latchkey.deb")
     return f"{said.count('W: ')} warnings"

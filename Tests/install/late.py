@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What systemd does by the unit: when it starts the program again, and whether it gives up.
+"""Checks by the unit when systemd starts the program again, and whether it gives up.
 
     unshare --net Tests/install/late.py BINARY UNIT
 
-No systemd runs. The program is started and ends as it does there, and a clock that is moved by hand
-says which starts the unit allows. The network has a loopback interface only, whose further address
-comes late. Standard library only.
+No systemd runs. The program is started and ends as it does there, and a simulated clock shows which
+starts the unit allows. The network has only a loopback interface, whose further address comes late.
+Needs only the standard library.
 """
 
 import os
@@ -47,7 +47,7 @@ class Unit:
         return float(self.settings.get(name, default))
 
     def starts_again(self, status):
-        """After an end with this status, or by this signal if it is below 0."""
+        """Whether it starts after this exit status, or after this signal if it is below 0."""
         name = str(status) if status >= 0 else signal.Signals(-status).name
         if name in self.settings.get("RestartPreventExitStatus", "").split():
             return False
@@ -56,7 +56,7 @@ class Unit:
         return self.settings.get("Restart") == "on-failure" and status != 0 and status not in CLEAN
 
     def check_start(self, starts):
-        """Whether the last one of these times is not one too many."""
+        """Fails if the last start exceeds the unit's limit."""
         interval = self.seconds("StartLimitIntervalSec", 10)
         recent = [start for start in starts if start > starts[-1] - interval]
         if len(recent) > int(self.settings.get("StartLimitBurst", 5)):
@@ -64,7 +64,7 @@ class Unit:
 
 
 def await_start(unit, service, come):
-    """Starts until the service answers; what it lacks comes late. Returns the number of starts."""
+    """Starts until the service answers; its condition comes late. Returns the number of starts."""
     now, starts, has_come = 0.0, [], False
     while True:
         starts.append(now)
@@ -98,7 +98,7 @@ def late_port(binary, unit, log):
 
 
 def check_ends(binary, unit):
-    """The ends that the program really has, and those that are another's doing."""
+    """The ends that the program really has, and those with other causes."""
     wrong = subprocess.run([binary, "serve", "--no-such-flag"], capture_output=True, check=False)
     expect("a start after a wrong flag", unit.starts_again(wrong.returncode), False)
     with Latchkey(binary) as service:

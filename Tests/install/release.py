@@ -1,4 +1,4 @@
-"""What `make release` makes: the same bytes each time, and each file does what it is for."""
+"""The files of `make release`: the same bytes each time, and each file works."""
 
 import gzip
 import hashlib
@@ -12,14 +12,14 @@ from process import Failure, Server, expect, run
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PYTHON = TOP / ".build-tools/python/bin/python"
-# Those that SPDX 2.3 asks for, of a document, a package, a file and a relationship.
+# The members that SPDX 2.3 requires of a document, a package, a file and a relationship.
 REQUIRED = {
     "documents": ("spdxVersion", "dataLicense", "SPDXID", "name", "documentNamespace",
                   "creationInfo"),
     "packages": ("SPDXID", "name", "downloadLocation"),
     "files": ("SPDXID", "fileName", "checksums"),
     "relationships": ("spdxElementId", "relationshipType", "relatedSpdxElement")}
-# Of the program, in the list of what is inside.
+# The paths of the program in the list of contents.
 PROGRAMS = {"./usr/bin/latchkey", "./usr/local/bin/latchkey"}
 
 
@@ -31,7 +31,7 @@ def only(folder, pattern):
 
 
 def make(binary, folder, umask):
-    """Makes a release in a folder, with what differs between two users."""
+    """Makes a release in a folder, with other settings for another user."""
     folder.mkdir()
     run(TOP / "scripts/release", binary, folder, umask=umask,
         env={**os.environ, "TZ": "Pacific/Kiritimati" if umask else "UTC"})
@@ -44,7 +44,7 @@ def sums(folder):
 
 
 def check_build(binary, folder):
-    """`make run` begins so. Nothing is said where there is nothing to build."""
+    """`make run` begins so. It prints nothing if there is nothing to build."""
     def said(program):
         return run("sh", "-c", 'exec "$0" "$1" sh -c "echo builds >&2" 2>&1',
                    TOP / "scripts/build", program).splitlines()
@@ -57,9 +57,9 @@ def check_build(binary, folder):
 
 
 def check_same(binary, one, other):
-    """Made again by a user with other habits, all files have the same bytes."""
+    """A second build by a user with other settings has the same bytes in all files."""
     make(binary, one, 0o022)
-    # What was made before is in the way of nothing.
+    # Files of an earlier build do not disturb it.
     found, again = sums(one), sums(make(binary, other, 0o077))
     differing = sorted(name for name in found.keys() | again if found.get(name) != again.get(name))
     if differing:
@@ -68,7 +68,7 @@ def check_same(binary, one, other):
 
 
 def check_strict(binary, folder):
-    """A commit that is no release makes nothing then."""
+    """With --strict, a commit that is not a release makes nothing."""
     if "~" not in run(TOP / "scripts/version"):
         return "this is one"
     run(TOP / "scripts/release", "--strict", binary, folder, statuses=(1,))
@@ -84,7 +84,7 @@ def check_sums(folder):
 
 
 def check_notes(folder):
-    """They begin with what an operator does, and have the changes."""
+    """They begin with an operator's steps, and have the changes."""
     text = only(folder, "latchkey-*-notes.md").read_text(encoding="utf-8")
     version = run(TOP / "scripts/version").strip()
     for part in (f"# Latchkey {version}\n", "check-config", "### Added\n", "### Fixed\n"):
@@ -119,7 +119,7 @@ def check_spdx(folder):
     found = {each["name"] for each in document["packages"]}
     missing = {"latchkey", "swift", "swift-foundation", "libc6", "libmicrohttpd12", "libsqlite3-0",
                "ca-certificates"} - {name.removesuffix("t64") for name in found}
-    # It is a file of no library.
+    # No library has it.
     expect("what is not named", missing - {"ca-certificates"}, set())
     return f"{len(found)} packages, {len(document['files'])} files"
 
@@ -150,7 +150,7 @@ def check_typescript(folder, scratch):
 
 
 class Container(Server):
-    """The image's service, as its user, in its files alone."""
+    """The image's service, as its user, with only its files."""
 
     def __init__(self, root, config):
         super().__init__("chroot", f"--userspec={config['User']}", root, *config["Entrypoint"],
@@ -163,7 +163,7 @@ class Container(Server):
 
 
 def check_image(folder, scratch):
-    """It has nothing of this machine but Debian's files, and serves without any other."""
+    """It has only Debian's files from this machine, and serves without any other."""
     image, root = scratch / "image", scratch / "root"
     run("mkdir", image, root)
     run("tar", "-xf", only(folder, "latchkey-image-*.tar"), "-C", image)

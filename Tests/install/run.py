@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tests what is installed: manual pages, completions of shells, and all files of a release.
+"""Tests the installed files: manual pages, completions of shells, and all files of a release.
 
     Tests/install/run.py --binary .build-release/bin/latchkey
 
 Needs root, for an empty Debian of each release in a temporary folder; what
-`scripts/require install package test clients` installs; and Debian's packages from where this
-machine gets its own. Standard library only.
+`scripts/require install package test clients` installs; and Debian's packages from this machine's
+source. Uses only the standard library.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from process import Failure  # noqa: E402
 
 
 def check_late(binary):
-    """In a network of its own."""
+    """Runs in a network of its own."""
     return process.run("unshare", "--net", TOP / "Tests" / "install" / "late.py", binary,
                        TOP / "deploy" / "latchkey.service").strip()
 

@@ -3,8 +3,8 @@
 
     Tests/install/whole.py
 
-What a person with that Debian does: `make build`, `make test`, `make package`, `make run`. Only the
-Swift toolchain is from this machine, with the packages that it needs. Needs root and what
+Runs a person's commands on that Debian: `make build`, `make test`, `make package`, `make run`. Only
+the Swift toolchain is from this machine, with the packages that it needs. Needs root and what
 `scripts/require install` installs. Takes half an hour, and 10 GB in a temporary folder.
 """
 
@@ -23,10 +23,10 @@ from empty import SUITES, Root, run  # noqa: E402
 from process import Failure, Server  # noqa: E402
 
 SOURCES = "latchkey"
-# What the toolchain loads, and what makes a clone and starts its tasks.
+# The requirements of the toolchain, and the tools that make a clone and start its tasks.
 PACKAGES = ("ca-certificates", "git", "libc6-dev", "libcurl4", "libedit2", "libncurses6",
             "libsqlite3-0", "libxml2", "make", "tzdata")
-# How this machine reaches Python's packages.
+# This machine's access to Python's packages.
 CERTIFICATES, PIP = "etc/ssl/certs/ca-certificates.crt", "etc/pip.conf"
 
 
@@ -38,7 +38,7 @@ class Whole(Root):
         self.toolchain = pathlib.Path(shutil.which("swift")).resolve().parent.parent
 
     def inside(self, *command):
-        """As in `Root`, with the toolchain and devices, which go away with the command."""
+        """As in `Root`, with the toolchain and devices, which end with the command."""
         there = self.path / str(self.toolchain).lstrip("/")
         there.mkdir(parents=True, exist_ok=True)
         script = ('mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && '
@@ -73,7 +73,7 @@ class Running(Server):
         super().__init__(*root.shell("make run ARGS='--port 0'"))
 
     def ask_to_end(self):
-        # `make` has a child, which has the same group.
+        # `make` has a child in the same process group.
         os.killpg(self.process.pid, signal.SIGTERM)
 
 

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Checks the machine code of a write under some strategies, so that no write gets slower unseen.
+"""Checks the machine code of a write under some strategies, so that a slower write is noticed.
 
     Tests/machine-code/run.py --build .build-release/release
 
 Where a write is compiled for its strategy, its code is the lock's fast path, the body, and a call
-for the slow path. If it no longer is, it calls other functions: through a table, to count
-references, to allocate. What is compared does not depend on the registers that the compiler
-chooses: which functions are called, at how many places, and roughly how many instructions there
-are.
+for the slow path. Otherwise it calls other functions: through a table, to count references, to
+allocate. The comparison does not depend on the compiler's choice of registers: the functions that
+are called, the number of places of the calls, and roughly the number of instructions.
 
-Besides, store and service are compiled once, and not once for each strategy: the size of their
-functions that are compiled for one of them is bounded.
+Besides, store and service are compiled once, not once for each strategy: the size of their
+functions that are compiled for one strategy is limited.
 """
 
 import argparse
@@ -24,18 +23,18 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 INDIRECT = "a function by its address"
 
-# For each function of outside.swift: its instructions, and the calls that it may make, by the type
-# whose functions are called, each with the number of places.
+# For each function of outside.swift: its number of instructions, and its calls by the type of the
+# called functions, each with the number of places.
 RECORDED = {
     # The lock and the unlock of NSLock, which is a class that others can inherit from.
     "writeUnderLock": (14, {INDIRECT: 2}),
     "writeUnderSpin": (17, {"SpinLock": 1}),
     "writeUnderAdaptive": (33, {"AdaptiveLock": 3}),
     "withLockUnderAdaptive": (33, {"AdaptiveLock": 3}),
-    # The toolchain's own: the thread's number, which is asked for once, and the slow paths.
+    # The toolchain's own lock: the thread's number, which is read once, and the slow paths.
     "writeUnderMutex": (39, {"__tls_get_addr": 1, "syscall": 2, "_MutexHandle": 2}),
 }
-# What a compiler may do otherwise without a call more. Only counts of this processor are compared.
+# Room for another compiler's choices without a further call. Only counts of this processor compare.
 TOLERANCE = 1.25
 RECORDED_ON = "x86_64"
 CONTROL = "writeUnderAny"
@@ -47,14 +46,14 @@ SPECIALISED_CONTROL = "LatchkeyComparison"
 STRATEGY = re.compile(r"\bLatchkey(?:Sync|Strategies)\.\w*(?:Lock|Monitor|Strategy|Style)\b")
 
 CALL = re.compile(r"(?:call|callq|bl|blr)\s+(.+)$")
-# A jump out of the function is a call, the last one.
+# A jump out of the function is its last call.
 JUMP = re.compile(r"(?:jmp|jmpq|b|br)\s+(?!\.L)(.+)$")
 SYMBOL = re.compile(r'\*?\(?"?([$\w.]*[A-Za-z_$][$\w.]*)"?(?:@PLT|@GOTPCREL\(%rip\))?\)?$')
 REGISTER = re.compile(r"x\d+$")
 
 
 def assembly(build: pathlib.Path) -> list[str]:
-    """The lines of assembly of outside.swift, which is compiled as a release build is."""
+    """The lines of assembly of outside.swift, which is compiled as in a release build."""
     module = build / "CLatchkeySystem.build" / "module.modulemap"
     command = ["swiftc", "-O", "-wmo", "-parse-as-library", "-swift-version", "6",
                "-module-name", "Outside", "-I", str(build / "Modules"),
@@ -96,14 +95,14 @@ def specialised_bytes(build: pathlib.Path, module: str) -> int:
 
 
 def callee(target: str) -> str:
-    """The symbol that is called, if it is one."""
+    """The called symbol, or INDIRECT."""
     match = SYMBOL.match(target)
     is_symbol = match and not REGISTER.match(match[1]) and not target.startswith("*%")
     return match[1] if is_symbol else INDIRECT
 
 
 def calls(body: list[str]) -> collections.Counter:
-    """The types whose functions are called, and C functions, each with the number of places."""
+    """The types of the called functions, and C functions, each with the number of places."""
     found = [match[1].strip() for text in body if (match := CALL.match(text) or JUMP.match(text))]
     names = [callee(target) for target in found]
     readable = demangled(names, "--simplified")
@@ -112,7 +111,7 @@ def calls(body: list[str]) -> collections.Counter:
 
 
 def failures(function: str, body: list[str]) -> list[str]:
-    """What is worse than recorded."""
+    """The differences for the worse from the record."""
     count, allowed = RECORDED[function]
     found = [f"{function}: calls {name} at {places} places, recorded: {allowed.get(name, 0)}"
              for name, places in calls(body).items() if places > allowed.get(name, 0)]

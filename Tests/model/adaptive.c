@@ -1,10 +1,10 @@
-// LatchkeySync/RawLocks/AdaptiveLock.swift and AdaptiveLock+Sleeping.swift: the lock
-// excludes, and wakes whoever sleeps.
+// LatchkeySync/RawLocks/AdaptiveLock.swift and AdaptiveLock+Sleeping.swift: the lock excludes, and
+// wakes each sleeper.
 //
-// Design: the same functions, statement by statement, but for what only takes time (a holder that
-// stays away) and for deadlines. A waiter looks at the word `looks` times, then asks `asks` times,
-// then sleeps, and asks as often after each wake-up. Under the lock each thread adds one to a plain
-// number: two at once are a data race, and so is an addition that does not know of the one before.
+// Design: the same functions, statement by statement, without parts that only take time (a holder
+// that stays away) and without deadlines. A waiter reads the word `looks` times, then asks `asks`
+// times, then sleeps, and asks as often after each wake-up. Under the lock each thread adds one to
+// a plain number: two at once are a data race, and so is an addition without the one before.
 
 #include "checker.h"
 #include "models.h"
@@ -54,7 +54,7 @@ static bool ask(int asks, uint32_t taken) {
     return false;
 }
 
-// In the models with a setting a thread that is woken starves: its time is up.
+// In the models with a setting, each thread that is woken is one whose time is up.
 static const bool starves = true;
 
 static void sleep_for_lock(int asks) {
@@ -155,7 +155,7 @@ static void twice(int thread) {
     section(1, 1);
 }
 
-// A holder comes back while the other one is woken.
+// A holder comes back while the other thread is being woken.
 static void twice_at_once(int thread) {
     (void)thread;
     section(0, 0);

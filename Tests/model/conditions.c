@@ -1,12 +1,12 @@
-// LatchkeySync/RawLocks/ConditionLine.swift: no wake-up is lost, and no condition is asked
-// that has ended.
+// LatchkeySync/RawLocks/ConditionLine.swift: no wake-up is lost, and no condition is asked after
+// its end.
 //
 // Design: the same functions as there and in AdaptiveLock+Waiting.swift, statement by statement.
-// Both locks are locks. The line is a set, asked from the lowest thread on: the order is no matter
-// of safety. A deadline passes at once: the thread does not sleep, and its try comes at any moment
-// before or after it is chosen. The setting says which threads are tasks of one executor: they are
-// a group of the line, as the threads are. A condition is a place in plain memory that ends with
-// the wait, so that one which is asked too late is a finding.
+// Both locks are locks of the checker. The line is a set, asked from the lowest thread on: safety
+// does not depend on the order. A deadline passes at once: the thread does not sleep, and its try
+// comes at any moment before or after it is chosen. The setting tells which threads are tasks of
+// one executor: they are a group of the line, and so are the threads. A condition is a place in
+// plain memory that ends with the wait, so that asking it too late is a finding.
 
 #include "checker.h"
 #include "models.h"
@@ -40,7 +40,7 @@ enum {
     ONE_GROUP,
 };
 
-// What a thread waits for.
+// The condition of a thread.
 enum condition { AN_ITEM = 1, A_WORD };
 
 static uint32_t bit(int thread) {
@@ -90,7 +90,7 @@ static void wake(int thread) {
     }
 }
 
-// The first one of a group whose condition holds; -1 if there is none.
+// The first thread of a group whose condition holds; -1 if there is none.
 static int choose_of(uint32_t group) {
     if (!is_asked(group)) {
         return -1;
@@ -175,7 +175,7 @@ static void sleep_until_woken(int thread) {
     }
 }
 
-// The executor of a task is held until a thread of the model lets it go.
+// The executor of a task is busy until a thread of the model releases it.
 static void wait_for_executor(void) {
     while (load(EXECUTOR, ACQUIRE) == 0) {
         futex_wait(EXECUTOR, 0);
@@ -251,7 +251,7 @@ static void add_item(void) {
     unlock_changed();
 }
 
-// An impatient thread that stands before a patient one, and takes nothing.
+// An impatient thread waits before a patient one, and takes nothing.
 static void one_gives_up(int thread) {
     if (thread == 0) {
         if (enter(thread, AN_ITEM, true)) {
@@ -273,8 +273,8 @@ static void two_consumers(int thread) {
     }
 }
 
-// The item is taken away again, with a word that the second thread waits for. That one brings the
-// item back.
+// The item is taken away again, with a word for which the second thread waits. That thread brings
+// the item back.
 static void one_is_woken_in_vain(int thread) {
     if (thread == 0) {
         take_item(thread);
@@ -291,7 +291,7 @@ static void one_is_woken_in_vain(int thread) {
     }
 }
 
-// The same, and the first thread does not wait for long.
+// The same, with a first thread that does not wait for long.
 static void one_gives_up_in_vain(int thread) {
     if (thread > 0) {
         one_is_woken_in_vain(thread);

@@ -1,10 +1,10 @@
-// LatchkeySync/Support/Epochs.swift: nothing is freed while it is read, and all is freed.
+// LatchkeySync/Support/Epochs.swift: no value is freed while it is read, and all are freed.
 //
 // Design: the same functions, statement by statement, with the names of its Design comment (R1 to
-// R4, N1, N2, W1, W2, C1, C2). Left out is what other code answers for: the set of threads that
-// live does not change here, and the locks are locks. A value is a place in plain memory: a read
-// that races with freeing it, or comes after that, is a finding. So is a replaced value that is not
-// freed when all threads have ended.
+// R4, N1, N2, W1, W2, C1, C2). Guarantees of other code are assumed: the set of live threads does
+// not change here, and the locks are locks of the checker. A value is a place in plain memory: a
+// read that races with freeing it, or comes after that, is a finding. So is a replaced value that
+// is not freed when all threads have ended.
 //
 // Length: the algorithm, its models and its faults are read side by side.
 //
@@ -40,7 +40,7 @@ enum { FIRST_VALUES = 0, NEW_VALUES = 2 };
 // Later than any stamp or entry.
 static const uint32_t never = 15;
 
-// What a model is made of. A thread is a reader if its number is below `readers`.
+// The parts of a model. A thread is a reader if its number is below `readers`.
 struct variant {
     int readers;
     int writers;
@@ -52,12 +52,12 @@ struct variant {
     bool leaves_held;
     // Whether each reader's last read never ends.
     bool stays;
-    // After so many fenced reads a reader frees all readers from fencing. 0: no membarrier(2).
+    // After so many fenced reads, a reader frees all readers from fencing. 0: no membarrier(2).
     uint32_t fenced_reads_max;
     // The most looks of a collector, and the most values that it takes out; a job takes out all.
     int looks_max;
     int freed_max;
-    // How many jobs the servant does. 0: there is none, and no job may become due.
+    // The number of jobs of the servant. 0: there is no servant, and no job may become due.
     int jobs;
 };
 
@@ -99,15 +99,15 @@ enum {
     NO_CLOCK_LIMIT,
 };
 
-// The held values: four bits for each value's stamp, 0 for one that is not held.
+// The held values: four bits for each value's stamp, 0 for a value that is not held.
 static void hold(uint32_t value, uint32_t stamp) {
     lock(HOLDING);
     write_plain(HELD, read_plain(HELD) | stamp << 4 * value);
     unlock(HOLDING);
 }
 
-// Adds the values that are below the limit to `taken`, a set, the oldest first, until it has
-// `freed_max`. Returns the lowest stamp that remains.
+// Adds the values below the limit to `taken`, a set, the oldest first, until it has `freed_max`.
+// Returns the lowest stamp that remains.
 static uint32_t take(uint32_t limit, int freed_max, uint32_t *taken) {
     lock(HOLDING);
     uint32_t held = read_plain(HELD);
@@ -175,7 +175,7 @@ static void fence_of_those_who_look(void) {
     }
 }
 
-// Whether more could be taken.
+// Returns whether more values could be taken.
 static bool take_unread(int freed_max, uint32_t *taken) {
     uint32_t awaited = load(NOTICE, ordered(NOTICE_LOAD, SEQ_CST)) / ENTRY_UNIT;
     for (;;) {
@@ -288,8 +288,8 @@ static void read_value(int pointer, int slot, uint32_t *fenced_reads, bool stays
         early = load(POINTERS + pointer, SEQ_CST);
     }
     uint32_t entry = load(CLOCK, ordered(R1, ACQUIRE));
-    // Releasing for the read before this one: whoever finds this entry knows that one has ended.
-    // The release of that R4 does not reach over a relaxed store of the same thread.
+    // Releases for the read before this one: a thread that finds this entry knows that that read
+    // has ended. The release of its R4 does not cover a relaxed store of the same thread.
     store(slot, entry, ordered(R2, RELEASE));
     if ((load(NOTICE, ordered(N1, ACQUIRE)) & FENCING) != 0) {
         readers_fence(slot, entry, fenced_reads);
@@ -338,7 +338,7 @@ static void program(int thread) {
     }
 }
 
-// Each value that no pointer has is freed, and no other.
+// Each value without a pointer is freed, and no other.
 static void all_is_freed(void) {
     if (variant()->stays) {
         return;
@@ -388,7 +388,7 @@ enum {
     BARRIER_TWO_READERS,
 };
 
-// Completely explored once, two of the long ones hold too: that of two writers that look has
+// When explored completely, two of the long models also hold: that of two writers that look has
 // 19,992,002 states, that of two reads 2,009,372.
 static const struct model models[] = {
     MODEL("readers fence", 2, BOTH, 0, false, 1, 1, 1, 1, 0, AS_BUILT),
@@ -412,13 +412,13 @@ static const struct model models[] = {
           .fenced_reads_max = 1, .stays = true),
 };
 
-// Some orders could be weaker as far as these models go: W2, of which a reader needs that it
-// releases and a writer nothing more; C1's bit, since whoever sets it calls membarrier(2); the bit
-// after that, since membarrier(2) ends with a full fence of its caller; an ask that need not
-// acquire, since the exchange after it does; the end of a look, since what a collector has to know
-// of the one before comes with the next one's words and the lock of the held values; and the
-// collector's clock, since it reads the notice after that. A reader that clears one bit alone goes
-// wrong with three reads and three writes only, which are too many to explore.
+// As far as these models show, some orders could be weaker: W2, of which a reader needs only the
+// release and a writer nothing more; C1's bit, since the thread that sets it calls membarrier(2);
+// the bit after that, since membarrier(2) ends with a full fence of its caller; an ask that need
+// not acquire, since the exchange after it does; the end of a look, since a collector gets all that
+// it must know of the one before with the next one's words and the lock of the held values; and the
+// collector's clock, since it reads the notice after that. The fault of a reader that clears only
+// one bit needs three reads and three writes, which are too many to explore.
 static const struct fault faults[] = {
     {"R1: relaxed", R1, RELAXED, FENCES},
     {"R2: relaxed", R2, RELAXED, BARRIER_TWO_READS},

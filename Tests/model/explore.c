@@ -8,8 +8,8 @@
 
 const char *const waits_without_end = "threads that wait without end";
 
-// The graphs that were seen, as hashes of 128 bits in an open table. Two graphs out of a hundred
-// million share one with a probability of 2^-75.
+// Hashes of the explored graphs, 128 bits each, in an open table. Among a hundred million graphs,
+// two share one with a probability of 2^-75.
 static struct {
     event_set *slots;
     size_t size;
@@ -20,7 +20,7 @@ static uint64_t graphs;
 static uint64_t executions;
 // Steps for which a thread or a place had no room left.
 static uint64_t cuts;
-// How many graphs may be explored.
+// The limit of explored graphs.
 static uint64_t graphs_max;
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
@@ -28,7 +28,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return (uint64_t)product ^ (uint64_t)(product >> 64) ^ (word << 32 | word >> 32);
 }
 
-// What a thread did follows from what it read, so the hash has only that and the order of writes.
+// A thread's actions follow from its reads, so the hash has only these and the order of writes.
 static event_set hash_of(const struct graph *graph) {
     uint64_t low = 1;
     uint64_t high = 2;
@@ -156,8 +156,8 @@ static int eager_thread(const struct graph *graph) {
 
 static bool visit(const struct graph *graph);
 
-// Explores what a thread's next step can lead to. Returns true when a fault was found; `outcome`
-// is what became of the last possibility, PERFORMED if there were several.
+// Explores the possible results of a thread's next step. Returns true when a fault was found;
+// `outcome` is that of the only possibility, PERFORMED if there were several.
 static bool visit_after(const struct graph *graph, int thread, enum outcome *outcome) {
     int options = 1;
     for (int choice = 0; choice < options; choice++) {

@@ -1,4 +1,4 @@
-// The execution graph: what an event knows, which writes it may see, and how it is added.
+// The execution graph: the past of an event, the writes that it may see, and how it is added.
 
 #include "graph.h"
 
@@ -33,8 +33,8 @@ event_set past(int thread) {
     return step.graph->events[last].before | bit(last);
 }
 
-// What synchronizes with an acquiring read of this write: the heads of its release sequences, and
-// all that happens before them.
+// The events that synchronize with an acquiring read of this write: the heads of its release
+// sequences, and all events that happen before them.
 static event_set released(int write) {
     event_set set = 0;
     while (write != INITIAL) {

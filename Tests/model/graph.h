@@ -22,7 +22,7 @@ struct event {
     uint8_t from;
     uint32_t read;
     uint32_t written;
-    // What happens before this event.
+    // The events that happen before this one.
     event_set before;
 };
 
@@ -33,28 +33,28 @@ struct graph {
     // Modification order of each place, without the initial value.
     uint8_t writes[PLACES_MAX][WRITES_MAX];
     uint8_t writes_counts[PLACES_MAX];
-    // The place that the kernel lets the thread wait for, 0 if it runs.
+    // The place for which the thread waits in the kernel, 0 if it runs.
     uint8_t sleeping[THREADS_MAX];
 };
 
 enum outcome { PERFORMED = 1, BLOCKED, PRUNED, CUT, FAILED, ENDED };
 
-// One step: set before the program runs, and what came out of it.
+// One step: its input, set before the program runs, and its result.
 struct step {
     struct graph *graph;
     const struct model *model;
     const struct fault *fault;
     int stride;
     int thread;
-    // Which of the possible results the operation shall have, and how many there are.
+    // The chosen result of the operation, and the number of possible ones.
     int choice;
     int options;
-    // How many of the thread's events the program has replayed.
+    // The number of the thread's events that the program has replayed.
     int replayed;
     // Whether the step may have made the sequentially consistent events impossible to order.
     bool is_order_open;
-    // Whether the operation has the same possible results whenever it is performed: it reads
-    // nothing, or plain memory. If no interrupt can come before it, no other order is explored.
+    // Whether the operation has the same possible results at any time: it reads nothing, or plain
+    // memory. If no interrupt can come before it, no other order is explored.
     bool is_eager;
     const char *finding;
     jmp_buf escape;
@@ -68,7 +68,7 @@ void end_step(enum outcome outcome);
 event_set bit(int event);
 bool writes(const struct event *event);
 
-// What has happened before the next event of a thread.
+// The events that have happened before the next event of a thread.
 event_set past(int thread);
 
 // The writes of a place are numbered in modification order; the initial value has 0.
@@ -79,11 +79,11 @@ int latest(int place);
 // The oldest write that the running thread may still read: coherence.
 int oldest_visible(int place);
 
-// Whether nothing may come between this write and the next.
+// Whether no write may come between this write and the next.
 bool is_followed_by_update(int place, int at);
 
-// Adds an event to a thread and returns its number. The caller puts a write into the modification
-// order. Ends the step if there is no room.
+// Adds an event to a thread and returns its number. The caller inserts a write into the
+// modification order. Ends the step if there is no room.
 int append(int thread, struct event event);
 void insert_write(int place, int at, int write);
 

@@ -1,7 +1,7 @@
 // Programs of a few lines whose possible results are known: the checker's own test.
 //
-// Each is the one in the literature of that name. A program's result is in plain memory, one place
-// for each load, and `finally` fails if it is the unusual one: the model must find that or not.
+// Each has its name from the literature. A program's result is in plain memory, one place for each
+// load, and `finally` fails if it is the unusual one: the model must find that or not.
 
 #include "checker.h"
 #include "models.h"
@@ -41,7 +41,7 @@ static void store_buffering(int thread) {
     result(thread, load(thread == 0 ? Y : X, loads));
 }
 
-// One side pays for both: the other only keeps its program order.
+// One side has the cost of both: the other one only keeps its program order.
 static void store_buffering_with_membarrier(int thread) {
     store(thread == 0 ? X : Y, 1, stores);
     if (thread == 0) {

@@ -1,8 +1,8 @@
-// LatchkeySync/RawLocks/MCSLock.swift: the lock excludes, lets each waiter in, and uses no
-// node that has ended.
+// LatchkeySync/RawLocks/MCSLock.swift: the lock excludes, lets each waiter in, and uses no node
+// after its end.
 //
 // Design: the same functions, statement by statement. A node is three places, and its address is
-// the first of them, in plain memory: whoever uses a node reads that, and it ends with the wait. A
+// the first of them, in plain memory: each user of a node reads it, and it ends with the wait. A
 // waiter's loop is its last look. Under the lock each thread adds one to a plain number.
 
 #include "checker.h"
@@ -13,7 +13,7 @@
 enum { TAIL = FIRST_PLACE, NEXT, NUMBER, NODES };
 enum { LIFE, BEHIND, WAITING, NODE_PLACES };
 enum { NODES_MAX = 4, PLACES = NODES + NODES_MAX * NODE_PLACES };
-// As addresses, no node has these.
+// No node has these as its address.
 enum { FREE, HELD };
 enum { UNKNOWN };
 

@@ -1,4 +1,5 @@
-// What main.c runs. Each prints one line per model and returns the number of wrong verdicts.
+// The models that main.c runs. Each prints one line per model and returns the number of wrong
+// verdicts.
 
 #ifndef LATCHKEY_MODEL_MODELS_H
 #define LATCHKEY_MODEL_MODELS_H

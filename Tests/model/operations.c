@@ -46,8 +46,8 @@ static bool is_after_total_fence(void) {
     return false;
 }
 
-// Ends the step after an operation with this order. Another order can only contradict the single
-// order of the sequentially consistent events if it comes after one of their fences.
+// Ends the step after an operation with this order. An operation with another order can only
+// contradict the single order of the sequentially consistent events after one of their fences.
 static void end_with(enum order order) {
     step.is_order_open = order == SEQ_CST || is_after_total_fence();
     end_step(PERFORMED);
@@ -179,7 +179,7 @@ void fence(enum order order) {
     }
 }
 
-// Another access to the place that the running thread does not know of, and one of them writes.
+// Finds another access to the place, one of both a write, that does not happen before this one.
 static void check_for_race(int place, bool is_write) {
     step.is_eager = true;
     event_set past_set = past(step.thread);
@@ -268,7 +268,7 @@ uint32_t futex_wake(int place) {
     return done->written;
 }
 
-// Lets another thread execute a fence now, after what the caller did and before what it does next.
+// Lets another thread execute a fence now, between the caller's past and its next operation.
 static void interrupt(int other) {
     if (replay() == NULL) {
         int number = append(

@@ -2,7 +2,7 @@
 // paper that checker.h names).
 //
 // With sb: before in the thread. hb: happens before. eco: before in the place's modification order,
-// reads put behind the write that they read. A set's name says whose successors it holds.
+// with reads after the write that they read. A set's name tells whose successors it holds.
 
 #include "graph.h"
 
@@ -39,7 +39,7 @@ static event_set one(int event) {
 }
 
 // Successors of the events of one thread among those of another. A later event has no more of them
-// than an earlier one, and with an event all that come after it.
+// than an earlier one; a set that has an event also has all later ones.
 static void relate_threads(int thread, int other) {
     int start = thread * step.stride;
     int end = start + step.graph->counts[thread];
@@ -121,8 +121,8 @@ static void relate_places(void) {
     }
 }
 
-// The events after some event of `set`, in its thread and at another place. `set` has with an event
-// all that come after it in the thread, so the first two places are enough.
+// The events after some event of `set`, in its thread and at another place. A set that has an event
+// also has all later ones of its thread, so the first two places are enough.
 static event_set later_elsewhere(event_set set) {
     event_set reached = 0;
     for (int thread = 0; thread < step.model->threads; thread++) {
@@ -157,7 +157,7 @@ static void relate_sequentially(void) {
                         (sc.eco[event] & writers);
         event_set elsewhere = sc.later_in_thread[event] & ~sc.same_place[event];
         if (elsewhere != 0) {
-            // What happens after the first of them happens after all.
+            // The successors of the first of them include those of the others.
             sc.scb[event] |= later_elsewhere(sc.hb[lowest(elsewhere)]);
         }
     }
@@ -195,7 +195,7 @@ bool is_sequentially_consistent(void) {
     FOR_EACH(event, sc.total) {
         after[event] = sequentially_after(event);
     }
-    // Takes out, again and again, the events that nothing has to come after.
+    // Repeatedly takes out the events without a predecessor in the set.
     event_set left = sc.total;
     for (event_set before = 0; left != before;) {
         before = left;

@@ -4,9 +4,9 @@
 #
 #   Tests/model/run.sh
 #
-# checker.h says what the checker does. Prints a line for each model, with the number of execution
-# graphs and of complete executions, and one for each planted fault. With LATCHKEY_MODEL_TRACE=1 it
-# also prints the execution that each finding has.
+# checker.h describes the checker. Prints a line for each model, with the number of execution graphs
+# and of complete executions, and one for each planted fault. With LATCHKEY_MODEL_TRACE=1 it also
+# prints the execution of each finding.
 set -eu
 cd "$(dirname "$0")/../.."
 build=.build-model

@@ -1,20 +1,21 @@
-// LatchkeyGuards: while a stripe gets another guard, never two are inside, no write is lost
-// or doubled, one thread's writes stay in order, a transaction is one step, and all of them end.
+// LatchkeyGuards: while a stripe gets another guard, never two are inside, no write is lost or
+// doubled, one thread's writes stay in order, a transaction is one step, and all of them end.
 //
-// Design: a lock is a word; a queue is a line of slots, where a place is taken in one step. Who
-// blocks waits for the slot before its own; what was submitted is a job, for the last thread. The
-// value of a stripe is a plain number in base four: each write appends its digit, so that the
-// number shows the order, and two inside are a data race. A guard is left by one of two protocols:
+// Design: a lock is a word; a queue is a line of slots, where a place is taken in one step. A
+// blocking caller waits for the slot before its own; a submitted write is a job for the last
+// thread. The value of a stripe is a plain number in base four: each write appends its digit, so
+// that the number shows the order, and two inside are a data race. A guard is left by one of two
+// protocols:
 //
 // 1. It applies accesses at once: it is held exclusively, `serving` and `index` are stored, it is
 //    left.
-// 2. It applies them later: the next guard is held, `index` is stored, askers are waited for, the
-//    end of the line is waited for, `serving` is stored, both are left.
+// 2. It applies them later: the next guard is held, `index` is stored, the switch waits for askers
+//    and for the end of the line, `serving` is stored, both are left.
 //
-// Who enters a guard looks at `serving` inside. Who asks a queue counts itself and looks at `index`
-// again; the switch stores `index` and looks at the count.
+// A caller that enters a guard reads `serving` inside. A caller that asks a queue counts itself and
+// reads `index` again; the switch stores `index` and reads the count.
 //
-// Length: the accesses of one stripe and of several are read beside the switch.
+// Length: the accesses of one stripe and of several are read side by side with the switch.
 
 #include "checker.h"
 #include "models.h"
@@ -38,7 +39,7 @@ enum { PLACES = FIRST_STRIPE + STRIPES * STRIPE_PLACES };
 // The kinds of guards: the first two are locks.
 enum kind { LOCK, OTHER_LOCK, QUEUE, NO_KIND };
 
-// What a slot of a queue has: from here on, the digit of a submitted write.
+// The content of a slot of a queue: from here on, the digit of a submitted write.
 enum { EMPTY, LEFT, JOBS };
 
 enum {
@@ -66,7 +67,7 @@ enum {
 struct plan {
     enum kind start[STRIPES];
     enum kind next[STRIPES];
-    // The guard that the first stripe has after that, if it is switched twice.
+    // The next guard of the first stripe, if it is switched twice.
     enum kind last;
 };
 
@@ -82,12 +83,12 @@ static void append(int stripe, uint32_t digit) {
     write_plain(place(stripe, VALUE), read_plain(place(stripe, VALUE)) * 4 + digit);
 }
 
-// Acquires: who finds a new guard finds that it serves, and does not begin again in vain.
+// Acquires: a caller that finds a new guard finds that it serves, and need not begin again.
 static uint32_t asked(int stripe) {
     return load(place(stripe, INDEX), ACQUIRE);
 }
 
-// Acquires: who comes by an old index to a guard that counts again is ordered by this load alone.
+// Acquires: only this load orders a caller that comes by an old index to a guard that serves again.
 static uint32_t serving(int stripe, uint32_t entered) {
     return is_faulty(SERVING_NOT_LOOKED_AT)
                ? entered
@@ -131,8 +132,8 @@ static bool is_still_asked(int stripe) {
            load(place(stripe, INDEX), ordered(LOOKS_RELAXED, SEQ_CST)) == QUEUE;
 }
 
-// The ticket of a caller that found a queue; -1 if it is not asked any more. The ticket is the
-// place in the line: the caller is accepted before its slot says what it is.
+// The ticket of a caller that found a queue; -1 if the stripe no longer has it. The ticket is the
+// place in the line: the caller is accepted before its slot has content.
 static int ask_queue(int stripe) {
     if (!is_faulty(COUNTED_LATE)) {
         count(stripe);
@@ -146,7 +147,7 @@ static int ask_queue(int stripe) {
     return ticket;
 }
 
-// Waits if the guard that is asked is one that did not count before.
+// Waits if the guard of the index did not serve before.
 static uint32_t ask_again(int stripe, uint32_t entered, uint32_t serving) {
     uint32_t kind = asked(stripe);
     if (kind == entered) {
@@ -156,7 +157,7 @@ static uint32_t ask_again(int stripe, uint32_t entered, uint32_t serving) {
     return kind;
 }
 
-// Enters the guard of a stripe, and appends a digit. A job of a queue is inside already.
+// Enters the guard of a stripe, and appends a digit. A job of a queue is already inside.
 static void write_blocking(int stripe, uint32_t digit, bool is_job) {
     uint32_t kind = is_job ? QUEUE : asked(stripe);
     for (;;) {
@@ -211,7 +212,7 @@ static void serve_queue(int stripe) {
     }
 }
 
-// A read inside a read, where the first guard may be entered again by who holds it.
+// A read inside a read, in which the holder may enter the first guard again.
 static void read_twice(int stripe) {
     uint32_t kind = asked(stripe);
     for (;;) {
@@ -375,7 +376,7 @@ static void join_queues(const uint32_t *kinds, int *tickets) {
     }
 }
 
-// In ascending order: counts itself where there is a queue, and holds where there is a lock.
+// In ascending order: counts itself for a queue, and holds a lock.
 static void enter_all(uint32_t *kinds, int *tickets) {
     bool is_counted[STRIPES] = {false, false};
     for (int stripe = 0; stripe < STRIPES && is_faulty(COUNTED_FIRST); stripe++) {
@@ -396,7 +397,7 @@ static void enter_all(uint32_t *kinds, int *tickets) {
     }
 }
 
-// One more in both stripes, which always have the same number.
+// Adds one in both stripes, which always have the same number.
 static void transact(void) {
     uint32_t kinds[STRIPES];
     int tickets[] = {-1, -1};
@@ -432,7 +433,7 @@ static void both(void) {
 
 // MARK: one stripe
 
-// Two writes of one thread, and one write inside which nothing else is.
+// Two writes of one thread, and one exclusive write.
 static void blocking(int thread) {
     if (thread == 0) {
         switch_all();

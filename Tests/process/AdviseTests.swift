@@ -17,7 +17,7 @@ struct AdviseTests {
         return try #require(json)
     }
 
-    /// Has one client write all the time that the body runs.
+    /// Lets one client write all the time that the body runs.
     private static func withLoad(on site: Site, _ body: () throws -> Void) throws {
         let isOver = Synchronized<Bool, LockStrategy>(false)
         let first = try site.client()
@@ -108,7 +108,7 @@ struct AdviseTests {
         "ftp://127.0.0.1", "https://127.0.0.1/v1", "http://", "http://127.0.0.1/v1/contention",
         "http://127.0.0.1:99999", "http://127.0.0.1:0", "http://127.0.0.1?x", "two words",
     ])
-    func `what is no address is a sentence and status 2`(address: String) async throws {
+    func `an invalid address is a sentence and status 2`(address: String) async throws {
         let result = try await Program.result(of: ["advise", address])
         #expect(result.status == 2)
         #expect(

@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// The bound of what unsent answers hold, with clients that ask and do not read.
+/// The limit on the memory of unsent answers, with clients that ask and do not read.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct AnswerBudgetTests {
     private static let mebibyte = 1_048_576
@@ -51,7 +51,7 @@ struct AnswerBudgetTests {
         try eventually("unsent answers hold what they should") { isRight(try held(site)) }
     }
 
-    /// Waits until so many requests of a route were answered.
+    /// Waits until this many requests of a route were answered.
     private static func awaitRequests(_ site: Site, _ route: String, _ count: Int) throws {
         try eventually("\(count) requests of \(route)") {
             let lines = try site.ask("GET", "/metrics").text.split(separator: "\n").filter {
@@ -118,7 +118,7 @@ struct AnswerBudgetTests {
     @Test func `a write whose answer would be long is refused before it is applied`() async throws {
         try await Program.serve(Self.flags) { site in
             var clients = try Self.useUp(site)
-            // Writes that were applied are answered, even beyond the bound; the next is refused.
+            // Writes that were applied are answered, even beyond the limit; the next is refused.
             let body = #"{"then":[{"increment":"n"},"# + Self.sixteenGets.dropFirst(9)
             clients.append(try Self.ask(site, "POST", "/v1/transactions", body))
             try Self.awaitHeld(site) { $0 > 40 * Self.mebibyte }

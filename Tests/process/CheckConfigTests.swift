@@ -20,13 +20,14 @@ struct CheckConfigTests {
         return try await Program.result(of: arguments, environment: environment, after: shell)
     }
 
-    /// All that is in the folder, by path.
+    /// All files of the folder, by path.
     private var contents: [String] {
         (FileManager.default.enumerator(atPath: folder.path)?.allObjects as? [String] ?? [])
             .sorted()
     }
 
-    @Test func `what would start is OK, with the settings that are not the defaults`() async throws
+    @Test func `a right configuration is OK, with the settings that are not the defaults`()
+        async throws
     {
         let flags = [
             "--data", folder.path + "/data", "--audit-log", folder.path + "/audit",
@@ -130,7 +131,7 @@ struct CheckConfigTests {
         #expect(contents == files)
     }
 
-    @Test func `what is allowed and perhaps not meant is a note`() async throws {
+    @Test func `a setting that is allowed and perhaps not meant is a note`() async throws {
         let found = try await check(
             ["--quota", "a=2GiB", "--max-watchers", "2000", "--max-bytes", "1000"],
             environment: ["LATCHKEY_STRATEGIE": "spin"]

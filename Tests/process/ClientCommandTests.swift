@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// What the client's commands print for programs, and how signals end them.
+/// The output of the client's commands for programs, and how signals end them.
 @Suite(.timeLimit(.minutes(15)))
 struct ClientCommandTests {
     @Test func `several values are read at once`() async throws {
@@ -168,7 +168,7 @@ struct ClientCommandTests {
         }
     }
 
-    @Test func `what cannot be reached is said at once, and how it ended`() async throws {
+    @Test func `an unreachable service is reported at once, with the outcome`() async throws {
         try await ClientWay.plain.serve { rig in
             let secure = "https://localhost:\(rig.port)"
             let patience = ["--patience-seconds", "60"]

@@ -69,7 +69,7 @@ struct ClientTests {
         }
     }
 
-    @Test func `what a token does not allow is refused`() async throws {
+    @Test func `a request that a token does not allow is refused`() async throws {
         try await ClientWay.secured.serve(rights: ["read,write:mine/"]) { rig in
             #expect(try rig.output("put", "mine/a", "1") == "")
             #expect(try rig.run("put", "yours", "1").status == 5)
@@ -117,7 +117,7 @@ struct ClientTests {
     }
 
     @Test(arguments: ClientWay.allCases)
-    func `a time to live begins anew, or only for a new property`(way: ClientWay) async throws {
+    func `a time to live starts again, or only for a new property`(way: ClientWay) async throws {
         try await way.serve { rig in
             #expect(try rig.run("touch", "a", "--ttl", "60").status == 3)
             _ = try rig.output("put", "a", "1", "--ttl", "60")
@@ -200,7 +200,7 @@ struct ClientTests {
             let cut = try rig.run("import", rig.folder.path + "/cut")
             #expect(cut.status == 1)
             #expect(cut.errors.contains("imported") || cut.errors.contains("line"), "\(cut.errors)")
-            // No part of the file is left behind where it cannot be written.
+            // No part of the file is left where it cannot be written.
             let failed = try rig.run("export", "-o", rig.folder.path + "/none/export")
             #expect(failed.status == 2)
         }

@@ -120,7 +120,7 @@ struct ClusterEncryptionTests {
         }
     }
 
-    /// What a replica is given, and what it says of it.
+    /// The flags of a replica, and its message about them.
     private struct Mistake: CustomTestStringConvertible, Sendable {
         let testDescription: String
         var sentence = "TLS: the server refuses: Certificate is bad"

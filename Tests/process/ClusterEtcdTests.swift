@@ -5,7 +5,7 @@ import Testing
 /// An etcd that is another one than that of the cluster, and folders that are another replica's.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct ClusterEtcdTests {
-    /// What etcd's JSON gateway answers; it writes numbers as text.
+    /// An answer of etcd's JSON gateway, which writes numbers as text.
     private struct Answer: Decodable {
         struct Header: Decodable {
             let revision: String
@@ -42,7 +42,7 @@ struct ClusterEtcdTests {
         try #require(UInt64(try range(etcd, keys[0]).header.revision))
     }
 
-    /// Gives a new etcd what another one had at a revision, each entry at its revision, as a
+    /// Gives a new etcd the content of another one at a revision, each entry at its revision, as a
     /// restored backup has it.
     private static func restore(
         _ former: EtcdProcesses,
@@ -74,7 +74,7 @@ struct ClusterEtcdTests {
         (try? site.ask("GET", "/readyz?verbose")).map { "\($0.status) \($0.text)" }
     }
 
-    /// What a replica says of its etcd.
+    /// The answer of a replica about its etcd.
     private struct Known: Decodable {
         struct Cluster: Decodable {
             let etcd: String
@@ -177,7 +177,7 @@ struct ClusterEtcdTests {
         }
     }
 
-    @Test func `a log that was deleted is not begun again, and a stopped replica says who reads`()
+    @Test func `a deleted log is not begun again, and a stopped replica sends reads to others`()
         async throws
     {
         try await offPool {
@@ -190,7 +190,7 @@ struct ClusterEtcdTests {
             try eventually("it has stopped") {
                 Self.verbose(site)?.contains("test: diverged.") == true
             }
-            // Other replicas can have shown what it never gets.
+            // Other replicas can have shown changes that it never gets.
             for query in [
                 "properties/a?min-revision=\(later)", "properties/a?consistency=linearizable",
                 "watch?after=\(later)", "changes?after=\(later)",
@@ -248,7 +248,7 @@ struct ClusterEtcdTests {
             #expect(try replicas.sites[1].ask("PUT", "/v1/properties/a", "2").status == 503)
             #expect(try site.ask("PUT", "/v1/properties/a", "3").status == 204)
             #expect(try site.ask("GET", "/readyz").status == 200)
-            // It says nothing any more in the name of the other one.
+            // It writes no record any more in the name of the other one.
             let records = try replicas.records()
             #expect(records.count == 1 && records[0].contains("serving"), "\(records)")
             #expect(replicas.endAll())
@@ -269,7 +269,7 @@ struct ClusterEtcdTests {
                 #expect(try site.ask("PUT", "/v1/properties/a", "\(number)").status == 204)
             }
             try replicas.forget()
-            // It would say it again.
+            // It would write the record again.
             replicas.programs[0].signal(SIGSTOP)
             let copy = try replicas.refused(1, [])
             #expect(copy.status == 1 && copy.errors.contains("Move its data away"), "\(copy)")

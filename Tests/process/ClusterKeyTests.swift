@@ -87,7 +87,7 @@ struct ClusterKeyTests {
         }
     }
 
-    @Test func `a repeat at another replica gets the first answer, also behind kills and restarts`()
+    @Test func `a repeat at another replica gets the first answer, also after kills and restarts`()
         async throws
     {
         try await offPool {
@@ -103,7 +103,7 @@ struct ClusterKeyTests {
                     == [201, 201, 200, 200, 200, 204, 200, 204, 412, 404, 409, 200, 404]
             )
             try cluster.awaitSame()
-            // What made the refusals and the reads so is not so any more.
+            // The state that led to the refusals and reads has changed.
             let others = [
                 ("PUT", "/v1/properties/b", "1"), ("PUT", "/v1/properties/q%2F2", "2"),
                 ("DELETE", "/v1/properties/a", nil), ("DELETE", "/v1/properties/b", nil),
@@ -133,7 +133,7 @@ struct ClusterKeyTests {
             try cluster.forget()
             try cluster.removeData(1)
             try cluster.start(1)
-            for index in 0..<3 { try self.repeatAll(cluster.sites[index], first, "anew \(index)") }
+            for index in 0..<3 { try self.repeatAll(cluster.sites[index], first, "again \(index)") }
             for site in cluster.sites { #expect(try ReplicaSet.state(site) == state) }
             #expect(try cluster.sites[0].ask("PUT", "/v1/properties/last", "1").status == 201)
             for index in 0..<3 {

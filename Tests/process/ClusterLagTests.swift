@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// Replicas and members of etcd that were away, or come back with what they had earlier.
+/// Replicas and members of etcd that were away, or come back with an earlier state.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct ClusterLagTests {
     private static func write(_ replicas: ReplicaSet, at index: Int, _ numbers: Range<Int>) throws {
@@ -51,7 +51,7 @@ struct ClusterLagTests {
             let late = replicas.sites[2]
             try Self.awaitState("too-late", late)
             #expect(try late.ask("GET", "/readyz?verbose").text.contains("Move its data away"))
-            // It takes no changes, and says how old what it has is.
+            // It takes no changes, and says how old its state is.
             for answer in [
                 try late.ask("PUT", "/v1/properties/p1", "0"),
                 try late.ask("GET", "/v1/count?consistency=linearizable"),
@@ -99,7 +99,7 @@ struct ClusterLagTests {
                 try Self.awaitState("diverged", site)
                 #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 503)
                 #expect(try site.ask("GET", "/v1/count?consistency=linearizable").status == 503)
-                // What they have is still right, and is needed for a new cluster.
+                // Their state is still right, and is needed for a new cluster.
                 #expect(try ReplicaSet.state(site) == state)
             }
             try eventually("the log is not kept for them") {
@@ -130,7 +130,7 @@ struct ClusterLagTests {
             let replicas = try ReplicaSet(strategies: ["lock"])
             try Self.write(replicas, at: 0, 0..<20)
             try replicas.offerState()
-            // It has said where it is, and does not answer.
+            // It has published its address, and does not answer.
             replicas.end(0)
             _ = try replicas.addUnready()
             try eventually("the log is held for the new one") {

@@ -2,10 +2,10 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// What happens in a cluster when something is full or too long.
+/// Clusters in which something is full or too long.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct ClusterRoomTests {
-    /// What etcd's JSON gateway answers; it writes numbers as text.
+    /// An answer of etcd's JSON gateway, which writes numbers as text.
     private struct Answer: Decodable {
         struct Header: Decodable {
             let revision: String
@@ -24,7 +24,7 @@ struct ClusterRoomTests {
         try JSONDecoder().decode(Answer.self, from: etcd.ask(0, path, body))
     }
 
-    /// What an operator does: compacts, defragments and disarms the alarms.
+    /// The steps of an operator: compacts, defragments and disarms the alarms.
     private static func makeRoom(_ etcd: EtcdProcesses, members: Int) throws {
         let key = Data("/".utf8).base64EncodedString()
         let answer = try ask(etcd, "/v3/kv/range", "{\"key\":\"\(key)\"}")
@@ -65,7 +65,7 @@ struct ClusterRoomTests {
                 }
             }
             #expect(refused.count == 20 && made.count >= 10)
-            // None of them came between those that were refused and those that were not.
+            // None of the refused writes has an effect later.
             for site in replicas.sites {
                 let read = try site.ask("GET", "/v1/properties/n0")
                 #expect(read.status == 200)
@@ -139,7 +139,7 @@ struct ClusterRoomTests {
                 let middle = (accepted + refused) / 2
                 if try put(middle).status == 204 { accepted = middle } else { refused = middle }
             }
-            // What stands beside the value has few bytes.
+            // The change has few bytes beside the value.
             #expect(accepted > 1_499_800)
             #expect(try put(refused).problem == "body-too-large")
             #expect(try put(accepted).status == 204)

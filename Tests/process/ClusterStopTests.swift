@@ -9,7 +9,7 @@ struct ClusterStopTests {
         async throws
     {
         try await offPool {
-            // No service is at the address that it has said.
+            // No service is at the address that it has published.
             let replicas = try ReplicaSet(strategies: ["lock"])
             try replicas.restart(0, ["--cluster-url", "http://127.0.0.1:7"])
             for name in ["a", "b"] {
@@ -27,7 +27,7 @@ struct ClusterStopTests {
                     && answer.text.contains("no replica gives its state")
                     && answer.text.contains("restore a backup")
             }
-            // A start again finds no empty database that it would go on with.
+            // The next start finds no empty database that it would go on with.
             replicas.end(1)
             #expect(!FileManager.default.fileExists(atPath: "\(replicas.data(1))/latchkey.db"))
             try replicas.restart(0, replicas.offer(0))
@@ -37,7 +37,7 @@ struct ClusterStopTests {
         }
     }
 
-    @Test func `a start says which file or address is wrong, and who has changed the data`()
+    @Test func `a start says which file or address is wrong, and that a service changed the data`()
         async throws
     {
         try await offPool {
@@ -80,7 +80,7 @@ struct ClusterStopTests {
             try replicas.insertEntry(writer: 1, sequence: 1, asksForMark: true)
             try eventually("the entry is executed") { try place() > first }
             let mark = (place: try place(), hash: UInt8(1))
-            // One who differs from two others is wrong.
+            // A replica that differs from two others is wrong.
             try replicas.insertEntry(writer: 1, sequence: 2, mark: mark)
             try replicas.insertEntry(writer: 2, sequence: 1, mark: mark)
             try eventually("it has stopped") {

@@ -125,7 +125,7 @@ struct ClusterTests {
         }
     }
 
-    /// What a replica says of the cluster.
+    /// The answer of a replica about the cluster.
     private struct Known: Decodable {
         struct Cluster: Decodable {
             let name: String
@@ -185,7 +185,7 @@ struct ClusterTests {
             #expect(one.replicas.map(\.id) == other.replicas.map(\.id))
             #expect(one.replicas.map(\.isThis) == other.replicas.map { !$0.isThis })
             #expect(one.replicas.allSatisfy { $0.url == "http://127.0.0.1:7" })
-            // What is gone stays, and its note grows old.
+            // The record of a replica that is gone stays, and grows old.
             replicas.end(1)
             try eventually("the note of the other one grows old") {
                 try known(0).replicas.contains { !$0.isThis && $0.noteSeconds > 6 }

@@ -100,7 +100,7 @@ struct CommandLineTests {
         #expect(try await offPool { program.end() } == 0)
     }
 
-    @Test func `what Kubernetes sets for a service of this name neither stops nor warns`()
+    @Test func `variables that Kubernetes sets for a service of this name are ignored`()
         async throws
     {
         let links = [
@@ -138,7 +138,7 @@ struct CommandLineTests {
                 "LATCHKEY_ZZZZZZZZZZ belongs to no flag.",
             ]
         )
-        // A bad value ends the program behind the warning, which the log has.
+        // A bad value ends the program after the warning, which the log has.
         let result = try await Program.result(
             of: ["serve", "--port=0", "--max-connections=65536"],
             environment: ["LATCHKEY_MAX_CONECTIONS": "5"],
@@ -295,7 +295,7 @@ struct CommandLineTests {
         }
     }
 
-    @Test func `an address that is none is an error with a reason`() async throws {
+    @Test func `an invalid address is an error with a reason`() async throws {
         let result = try await run(["serve", "--host", "not.a.host.invalid", "--port", "0"])
         #expect(result.status == 1)
         #expect(result.errors.contains("cannot start"))

@@ -27,7 +27,7 @@ struct CompareBaselineTests {
         let path = folder.path + "/\(name).json"
         #expect(try await run(least + ["--json", path]).status == 0)
         var report = try ComparisonReport(file: path)
-        // What else runs now is not to decide.
+        // Other load on this machine must not decide.
         report.conditions.foreignProcessors = 0
         (report.conditions.stealRatio, report.conditions.throttledSeconds) = (0, 0)
         report.fingerprint.cacheLine = nil

@@ -10,7 +10,7 @@ struct CompareOverHTTPTests {
     private static let command = [
         "compare", "--transport", "http", "--threads", "4", "--force", "--strategies",
     ]
-    /// For what ends while it measures.
+    /// For runs that end while they measure.
     private static let long = command + ["lock,spin", "--duration", "60s", "--repeats", "1"]
 
     @Test func `without wrk a comparison over HTTP is a sentence and status 2`() async throws {
@@ -41,7 +41,8 @@ struct CompareOverHTTPTests {
             #expect(entry.summary.wait != nil)
             #expect(entry.summary.cpuSecondsPerMillionOperations != nil)
             let measured = try #require(entry.repeats.first?.meteredOperations)
-            // As many as the client counted, but for what was under way when it stopped.
+            // As many as the client counted, except for requests that were under way when it
+            // stopped.
             #expect(abs(measured - entry.repeats[0].operations) <= 8)
             // A Mutex must not be tried, so it is unknown.
             #expect((entry.repeats[0].contended == nil) == (entry.strategy == "mutex"))
@@ -82,7 +83,7 @@ struct CompareOverHTTPTests {
         let repeats = try #require(report.cases.first).repeats.sorted { $0.index < $1.index }
         try #require(repeats.count == 2)
         #expect(try #require(repeats[0].cpuSeconds) > #require(repeats[1].cpuSeconds))
-        // But for what was under way when the first one stopped.
+        // Except for requests that were under way when the first one stopped.
         #expect(try #require(repeats[1].meteredOperations) <= 8)
         #expect(report.conditions.ranking == .forced)
         for entry in report.baselines + report.cases {
@@ -133,7 +134,7 @@ struct CompareOverHTTPTests {
         let report = try ComparisonReport(file: path)
         #expect(report.isInterrupted)
         #expect((1..<24).contains(report.cases.first?.repeats.count ?? 0))
-        // Who notices first is a question of time: a read of the metrics, or wrk.
+        // A read of the metrics or wrk notices it first, depending on time.
         let finding = try #require(
             report.conditions.findings.first { result.errors.contains("latchkey: \($0)\n") }
         )

@@ -16,7 +16,7 @@ struct CompareTests {
         "--repeats", "3", "--force",
     ]
 
-    /// For what does not depend on the figures.
+    /// For tests that do not depend on the figures.
     static let least = [
         "compare", "--strategies", "lock", "--threads", "1", "--duration", "5ms", "--repeats", "3",
         "--force",
@@ -115,7 +115,7 @@ struct CompareTests {
         refused.conditions.findings = ["Something else ran."]
         refused.conditions.ranking = .refused
         for index in refused.cases.indices {
-            // What was measured beside so many other tests may be nothing at all.
+            // Beside so many other tests, the measured figures may be 0.
             let rates = [0.99e6, 1e6, 1.01e6]
             refused.cases[index].summary.operationsPerSecond = .init(rates)
             refused.cases[index].summary.jainIndex = nil
@@ -217,7 +217,7 @@ struct CompareTests {
     }
 
     @Test(arguments: ["json", "csv", "html", "markdown"])
-    func `what is read, or printed to, is not replaced`(format: String) async throws {
+    func `a file that is read, or printed to, is not replaced`(format: String) async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"
         #expect(try await run(Self.least + ["--json", path]).status == 0)
@@ -259,7 +259,7 @@ struct CompareTests {
         let folder = try TemporaryFolder()
         let path = folder.path + "/report"
         try Data("older".utf8).write(to: URL(filePath: path))
-        // A block of 512 bytes, or of 1024: the report is longer than either bound, and standard
+        // A block of 512 bytes, or of 1024: the report is longer than either limit, and standard
         // output is a pipe, which has none.
         let result = try await run(Self.least + ["--\(format)", path], after: "ulimit -f 1")
         #expect(result.status == 2)

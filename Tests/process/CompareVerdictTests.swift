@@ -27,7 +27,7 @@ struct CompareVerdictTests {
         #expect(json.output == whole)
     }
 
-    @Test func `what changed is written as a page and as Markdown`() async throws {
+    @Test func `the changes are written as a page and as Markdown`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"
         #expect(try await run(CompareTests.least + ["--json", path]).status == 0)

@@ -2,10 +2,10 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// `latchkey check`, `recover`, `backup` and `restore`: what they say, and their status.
+/// `latchkey check`, `recover`, `backup` and `restore`: their messages and their status.
 @Suite(.timeLimit(.minutes(15)))
 struct DataCommandTests {
-    /// A data folder that a service has made, and what is done with it.
+    /// A data folder that a service has made, and actions on it.
     private struct DataFolder {
         let folder: TemporaryFolder
         /// When the last of the changes was made, as the service says it.
@@ -129,7 +129,7 @@ struct DataCommandTests {
                 #expect(made.status == 0)
                 #expect(made.output.hasPrefix("Backup made and checked: \(backup)\n"))
                 #expect(made.output.contains("revision \(last), "), "\(made.output)")
-                // What is there already is not replaced.
+                // A file that exists is not replaced.
                 let again = try folder.run("backup", folder.data, backup)
                 #expect(again.status == 2 && again.errors.contains("'\(backup)'"))
                 // The service has the folder for itself.
@@ -187,7 +187,7 @@ struct DataCommandTests {
         ["check", "missing"], ["recover", "missing"], ["backup", "missing", "b"],
         ["restore", "missing", "d"],
     ])
-    func `what is missing is named and not made`(arguments: [String]) async throws {
+    func `a missing file is named and not made`(arguments: [String]) async throws {
         try await offPool {
             let folder = try TemporaryFolder()
             let paths = arguments.dropFirst().map { folder.path + $0 }

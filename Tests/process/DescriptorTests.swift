@@ -2,10 +2,10 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// The limit of file descriptors and the bound of connections.
+/// The limits of file descriptors and of connections.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct DescriptorTests {
-    /// Checks that a service takes so many connections, and no more.
+    /// Checks that a service takes this many connections, and no more.
     private func serves(_ program: Program, _ count: Int) async throws {
         try await offPool {
             let site = Site(port: try program.awaitPort())

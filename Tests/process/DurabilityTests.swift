@@ -34,10 +34,10 @@ struct DurabilityTests {
         _ = program.wait()
     }
 
-    @Test func `what was acknowledged is there after kill -9`() async throws {
+    @Test func `acknowledged writes are there after kill -9`() async throws {
         try await offPool {
             let folder = try TemporaryFolder()
-            // What records a decision passes its answer on.
+            // The recorder of a decision passes its answer on.
             func recording(_ life: Int) -> [String] { ["--record", "\(folder.path)/trace\(life)"] }
             var (program, site) = try Self.start(folder, recording(1))
             let checks = ["accepting", "recovered", "journal"]

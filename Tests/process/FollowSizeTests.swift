@@ -40,7 +40,7 @@ struct FollowSizeTests {
         }
     }
 
-    @Test func `what the leader evicts is evicted, and nothing else`() async throws {
+    @Test func `properties that the leader evicts are evicted, and no others`() async throws {
         try await offPool {
             let pair = try Replication(leader: ["--max-properties", "3", "--eviction", "lru"])
             for name in ["a", "b", "c", "d", "e"] {

@@ -46,14 +46,14 @@ final class Replication: @unchecked Sendable {
         return lines.map(String.init)
     }
 
-    /// Waits until the replica has what the leader has.
+    /// Waits until the replica has the state of the leader.
     func awaitLevel() throws {
         try eventually("the replica is level") {
             try Self.state(source) == Self.state(copy)
         }
     }
 
-    /// Waits until nothing is left that expires soon, and the replica is level.
+    /// Waits until nothing is left that expires soon, and the replica is up to date.
     ///
     /// Then the answers of both to one request after the other can be compared.
     func awaitQuiet() throws {
@@ -148,7 +148,7 @@ struct FollowTests {
         }
     }
 
-    @Test func `a leader that is killed is followed on, and one that began anew is read again`()
+    @Test func `a killed leader is followed again, and one with a new store is exported again`()
         async throws
     {
         try await offPool {
@@ -186,7 +186,7 @@ struct FollowTests {
         }
     }
 
-    @Test func `a history that is too short costs another export, and watches begin anew`()
+    @Test func `a history that is too short costs another export, and watches start again`()
         async throws
     {
         try await offPool {
@@ -202,7 +202,7 @@ struct FollowTests {
             try pair.awaitLevel()
             try pair.copy.awaitMetric("latchkey_follow_restarts_total", 1)
             // One answer can have been on its way, with as many changes as the history holds. The
-            // watch ends behind them, and the next one begins with a gap.
+            // watch ends after them, and the next one begins with a gap.
             #expect(try watch.events(until: { _ in false }).count <= 2)
             let next = try EventStreamClient(
                 port: pair.copy.port,
@@ -275,7 +275,7 @@ struct FollowTests {
         }
     }
 
-    @Test func `a promoted replica leads, behind all revisions that the old leader can have given`()
+    @Test func `a promoted replica leads, after all revisions that the old leader can have used`()
         async throws
     {
         try await offPool {
@@ -283,7 +283,7 @@ struct FollowTests {
             #expect(try pair.source.ask("PUT", "/v1/properties/a", "1").status == 201)
             #expect(try pair.source.ask("PUT", "/v1/properties/t?ttl=1", "1").status == 201)
             try pair.awaitLevel()
-            // The watch on a replica goes on behind a revision of the leader.
+            // The watch on a replica goes on after a revision of the leader.
             let first = try #require(try pair.source.ask("GET", "/v1/properties/a").revision)
             let watch = try EventStreamClient(port: pair.copy.port, "/v1/watch?after=\(first)")
             #expect(try watch.next()?.id == "\(first + 1)")
@@ -302,7 +302,7 @@ struct FollowTests {
             #expect(put.status == 204 && put.headers["latchkey-age"] == nil)
             let tags = [start + 1, start + 2].map { "\"\($0)\"" }
             #expect(tags.contains(put.headers["etag"] ?? ""), "t can be removed before or after")
-            // A revision that the old leader gave, and that never came here.
+            // A revision that the old leader used, and that never came here.
             let lost = try EventStreamClient(
                 port: pair.copy.port,
                 "/v1/watch",
@@ -347,7 +347,7 @@ struct FollowTests {
         }
     }
 
-    @Test func `a replica says whom it follows, and how far it is behind`() async throws {
+    @Test func `a replica says which leader it follows, and how far it is behind`() async throws {
         try await offPool {
             let pair = try Replication()
             func following(_ site: Site) throws -> [String: Any]? {

@@ -64,7 +64,7 @@ struct LockCommandTests {
                 TestThread {
                     for round in 0..<3 {
                         let sign = rig.folder.path + "/sign-\(number)-\(round)"
-                        // What the section starts goes on after it, if nothing ends it.
+                        // A process that the section starts goes on after it, if nothing ends it.
                         let command = "sleep 300 & : >'\(sign)'; wait"
                         let arguments = ["lock", "a", "--ttl", "1"] + section(rig, command)
                         guard let holder = try? holder(rig, arguments, sign) else {
@@ -100,7 +100,7 @@ struct LockCommandTests {
         throw NeverCame(sign)
     }
 
-    /// What holders are made silent by: their service, or they themselves.
+    /// The process that is stopped: the service, or the holder itself.
     enum Silence: CaseIterable, Sendable {
         case ofService
         case ofHolder
@@ -245,7 +245,7 @@ struct LockCommandTests {
         return holder
     }
 
-    /// Waits until a file has so many lines: another process writes it.
+    /// Waits until a file has this many lines: another process writes it.
     private func awaitLines(_ path: String, _ count: Int) throws {
         try eventually("\(path) has \(count) lines") {
             let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""

@@ -4,7 +4,7 @@ import Testing
 
 @testable import latchkey
 
-/// What operators ask of a running service: its end without refusals, its state, its version.
+/// Requests of operators to a running service: its end without refusals, its state, its version.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct OperatorTests {
     // MARK: --shutdown-delay
@@ -102,7 +102,7 @@ struct OperatorTests {
         let printed = try await Program.result(of: ["--version"]).output
         try await Program.serve { site in
             let answer = try #require(try site.ask("GET", "/version").json as? [String: Any])
-            // Behind it, a program that is served has its build.
+            // A served program also has its build after the version.
             let shown = try #require(answer["version"] as? String)
             #expect(shown.hasPrefix(Latchkey.version) && printed.hasPrefix("latchkey \(shown)\n"))
             let build = try #require(answer["build"] as? String)

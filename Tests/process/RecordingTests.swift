@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import LatchkeyTrace
 import Testing
 
-/// `serve --record`: what the file of a real service has, and where a recording ends.
+/// `serve --record`: the content of the file of a real service, and the end of a recording.
 @Suite(.timeLimit(.minutes(15)))
 struct RecordingTests {
     private let folder: TemporaryFolder
@@ -20,7 +20,7 @@ struct RecordingTests {
         Array(try Data(contentsOf: URL(fileURLWithPath: path)))
     }
 
-    /// Serves with a recording, runs the body, and returns the trace and what the service said.
+    /// Serves with a recording, runs the body, and returns the trace and the service's output.
     private func trace(
         limits: String = "record-sample=1/1",
         after shell: String? = nil,
@@ -174,7 +174,7 @@ struct RecordingTests {
         #expect(try bytes() == Array("precious".utf8))
     }
 
-    @Test func `a start that fails leaves no file behind`() async throws {
+    @Test func `a start that fails leaves no file`() async throws {
         let other = try Program(["serve", "--port", "0"])
         let path = path
         try await offPool {
@@ -191,7 +191,7 @@ struct RecordingTests {
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `what was recorded is replayed`() async throws {
+    @Test func `a recorded trace is replayed`() async throws {
         _ = try await trace { site in
             let client = try site.client()
             for number in 0..<400 {

@@ -46,7 +46,7 @@ final class ReplicaSet: @unchecked Sendable {
         ] + flags
     }
 
-    /// Waits until a replica is level with the others.
+    /// Waits until a replica is up to date with the others.
     static func awaitReady(_ site: Site) throws {
         try eventually("\(site.port) is ready") {
             (try? site.ask("GET", "/readyz").status) == 200
@@ -79,7 +79,7 @@ final class ReplicaSet: @unchecked Sendable {
             .split(separator: " ").last.map(String.init)
     }
 
-    /// What etcd's JSON gateway answers.
+    /// An answer of etcd's JSON gateway.
     private struct Records: Decodable {
         struct Record: Decodable {
             let value: Data
@@ -88,7 +88,7 @@ final class ReplicaSet: @unchecked Sendable {
         let kvs: [Record]?
     }
 
-    /// What each replica has said of itself, as etcd has it.
+    /// The record of each replica, as etcd has it.
     func records() throws -> [String] {
         let key = Data("/latchkey/replicas/".utf8).base64EncodedString()
         let end = Data("/latchkey/replicas0".utf8).base64EncodedString()
@@ -98,8 +98,8 @@ final class ReplicaSet: @unchecked Sendable {
         return kvs.map { String(decoding: $0.value, as: UTF8.self) }
     }
 
-    /// Has etcd forget all before the first replica's place, once so many replicas have said that
-    /// their files have it, the one with the address among them.
+    /// Makes etcd forget all before the first replica's place, once this many replicas have
+    /// published that their files have it, the one with the address included.
     func forget(saidBy count: Int = 1, address: String = "") throws {
         let place = try metric("latchkey_cluster_log_place", at: 0) ?? "none"
         try eventually("the replicas have said where they are") {
@@ -111,7 +111,7 @@ final class ReplicaSet: @unchecked Sendable {
     }
 
     /// Starts the first replica again with its own address, so that a new one can take its state,
-    /// and has etcd forget the log before that.
+    /// and makes etcd forget the log before that.
     func offerState(running count: Int = 1) throws {
         end(0, SIGTERM)
         try start(0, offer(0))
@@ -149,8 +149,8 @@ final class ReplicaSet: @unchecked Sendable {
     /// - Parameters:
     ///   - writer: Its incarnation; below 128.
     ///   - sequence: The number of the entry, below 128.
-    ///   - asksForMark: Whether all are to compare what they have behind it.
-    ///   - mark: A place, and the hash that the writer says it has had there.
+    ///   - asksForMark: Whether all must compare their states after it.
+    ///   - mark: A place, and the writer's hash at this place.
     /// - Throws: If etcd does not take it.
     func insertEntry(
         writer: UInt8,
@@ -183,7 +183,7 @@ final class ReplicaSet: @unchecked Sendable {
         return (result.status, result.errors)
     }
 
-    /// Removes what a replica has on its disk.
+    /// Removes the data of a replica on its disk.
     func removeData(_ index: Int) throws {
         try FileManager.default.removeItem(atPath: data(index))
     }

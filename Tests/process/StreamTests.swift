@@ -7,8 +7,8 @@ import Testing
 struct StreamTests {
     /// Waits until the program listens.
     ///
-    /// Its first line cannot be read, so the system says where. A port that was free a moment ago
-    /// can belong to another connection by now.
+    /// Its first line cannot be read, so the port comes from the system. A port that was free a
+    /// moment ago can belong to another connection by now.
     private static func awaitService(_ program: Program) throws -> Site {
         var port: UInt16?
         try eventually("the program listens") {

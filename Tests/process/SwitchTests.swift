@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Synchronization
 import Testing
 
-/// `latchkey switch`, and what a restart makes of it.
+/// `latchkey switch`, and a restart after it.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct SwitchTests {
     private static func run(
@@ -49,7 +49,7 @@ struct SwitchTests {
         }
     }
 
-    @Test func `what cannot be switched is a sentence and a status`() async throws {
+    @Test func `a refused switch is a sentence and a status`() async throws {
         let unknown = try await Program.result(of: ["switch", "spni"])
         #expect(unknown.status == 2)
         #expect(unknown.errors.contains("'latchkey switch' takes one of serial-queue, "))

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyAccess
 @testable import latchkey
 
-/// The file of tokens, the command that makes its lines, and what a service asks for at its start.
+/// The file of tokens, the command that makes its lines, and the checks of a service at its start.
 @Suite(.timeLimit(.minutes(15)))
 struct TokenFileTests {
     @Test func `beyond loopback a service without tokens says that it is insecure`() async throws {

@@ -1,4 +1,4 @@
-"""The balancer of compose.cluster.yaml, in front of three replicas that end and are killed."""
+"""The balancer of compose.cluster.yaml, before three replicas that end and are killed."""
 
 import collections
 import http.client
@@ -12,7 +12,7 @@ from proxy import DEPLOY, Caddy, replaced
 from replicas import await_true
 
 MISTAKE = ("health_uri /readyz", "")
-# One request is on its way to a replica that is killed, and one finds that it is gone.
+# One request is on its way to a replica that is killed, and one finds that it has gone.
 LOST_MAX = 2
 
 
@@ -49,7 +49,7 @@ class Writer(threading.Thread):
         return {status: count for status, count in self.statuses.items() if status != 200}
 
     def await_writes(self, replica):
-        """Waits until the replica gets some."""
+        """Waits until the replica gets writes."""
         def taken():
             samples = replica.ask("GET", "/metrics")[2].decode()
             return samples.count('route="/v1/properties/{name}/increment",status="200"')

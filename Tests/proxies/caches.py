@@ -4,7 +4,7 @@ import os
 
 from proxy import DEPLOY, NOBODY, Proxy, replaced
 
-# squid puts files into /dev/shm, which it must be able to write to as `nobody`.
+# squid puts files into /dev/shm, where it must have write access as `nobody`.
 OWN_MEMORY = ("unshare", "--mount", "sh", "-c",
               'mount -t tmpfs -o mode=1777 tmpfs /dev/shm && exec "$@"', "sh",
               "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
@@ -28,7 +28,7 @@ class Squid(Proxy):
     drops_rights = False
 
     def configured(self, text):
-        # What is not installed beside the program: icons, pages and the program that unlinks.
+        # Parts that are not installed with the program: icons, pages and the program that unlinks.
         places = (f"mime_table /dev/null\nicon_directory {self.folder}\nunlinkd_program /bin/true\n"
                   f"cache_log {self.folder}/log\naccess_log none\npid_filename none\n"
                   "coredump_dir none\npinger_enable off\nshutdown_lifetime 0 seconds\n"

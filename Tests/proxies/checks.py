@@ -1,4 +1,4 @@
-"""What a proxy in front of the service must leave as it is."""
+"""Properties of the service that a proxy before it must preserve."""
 
 import contextlib
 import http.client
@@ -9,7 +9,7 @@ import urllib.parse
 from process import PATIENCE_SECONDS, Failure, Latchkey, await_true, create_token
 from proxy import HOST
 
-# A path cannot hold the last two through a browser, but through a proxy.
+# A browser cannot send the last two in a path, but a proxy's client can.
 NAMES = ("a/b", "a//b", "/", "%2F", "a b?c#d", "ü/%", "..", ".")
 LARGE_LINES = 20_000
 REREADS = 200
@@ -75,7 +75,7 @@ def host(_, proxy):
 
 
 def other_host(_, proxy):
-    """A name that is not allowed changes nothing, whoever refuses it."""
+    """A host name that is not allowed changes nothing, whether proxy or service refuses it."""
     answer = ask(proxy, "GET", "/healthz", headers={"Host": "evil.example"})
     if answer[0] == 200 and answer[2]:
         raise Failure(f"another host is answered {answer[2]!r}")
@@ -120,7 +120,7 @@ def watches(service, proxy):
 
 
 def watchers(service):
-    """Watches and long polls."""
+    """The number of watches and long polls."""
     return sum(value for series, value in service.metrics().items()
                if series.startswith("latchkey_watchers"))
 
@@ -149,7 +149,7 @@ def request_sent(proxy, target):
 
 
 def rereads(service, proxy):
-    """No read is of an earlier value, and none is empty, with and without a condition."""
+    """No read has an earlier value, and none is empty, with and without a condition."""
     for number in range(REREADS):
         if number % 7 == 0:
             value = json.dumps({"number": number, "text": "x" * (number % 50)}).encode()
@@ -161,7 +161,7 @@ def rereads(service, proxy):
 
 
 def absent(service, proxy):
-    """That something is not there is not said of what was made since."""
+    """The answer that something is missing is not repeated after it was made."""
     revision = int(service.ask("PUT", "/v1/properties/n", "1")[1]["ETag"].strip('"'))
     targets = ("/v1/properties/none", "/v1/operations/none",
                f"/v1/properties/n?revision={revision + 1}")
@@ -176,7 +176,7 @@ def absent(service, proxy):
 
 
 def transfers(service, proxy):
-    """Large bodies go through in both directions, and a whole export is one."""
+    """Large bodies pass in both directions, and an export arrives complete."""
     fill(proxy)
     text = ask(proxy, "GET", "/v1/export", expect=200)[2]
     last = json.loads(text.splitlines()[-1])
@@ -200,7 +200,7 @@ def token_options(binary, folder):
 
 @asked_with(token_options)
 def tokens(service, proxy):
-    """A token goes on, with requests and streams; without one there is a 401 that says so."""
+    """A token passes, with requests and streams; without one there is a 401 that asks for it."""
     token = (service.folder / "token").read_text(encoding="ascii")
     right = {"Authorization": f"Bearer {token}"}
     answer = ask(proxy, "GET", "/v1/properties/a", expect=401)
@@ -216,7 +216,7 @@ def tokens(service, proxy):
 
 @asked_with(lambda *_: ("--trusted-proxy", "127.0.0.1", "--rate", "1"))
 def addresses(_, proxy):
-    """A client is its own address, and no other one that it names."""
+    """A client counts by its own address, and not by one that it names."""
     found = []
     for source, named in (("127.0.0.2", None), ("127.0.0.3", None), ("127.0.0.4", "127.0.0.5"),
                           ("127.0.0.5", None), ("127.0.0.4", "127.0.0.6")):
@@ -233,7 +233,7 @@ def addresses(_, proxy):
 
 
 def cut(service, proxy):
-    """Half an export is not imported, whether the proxy tells of the cut or not."""
+    """Half an export is not imported, whether the proxy reports the cut or not."""
     fill(proxy)
     body = half_export(service, proxy)
     lines = body.count(b"\n")
@@ -245,12 +245,12 @@ def cut(service, proxy):
 
 
 def half_export(service, proxy):
-    """What arrives of an export that the end of the service cuts.
+    """The part of an export that arrives before the end of the service cuts it.
 
-    Over HTTP/1.0, because without chunks nothing but the end of the connection ends a body.
+    Over HTTP/1.0, because without chunks only the end of the connection ends a body.
     """
     with socket.socket() as client:
-        # Little room, so that most of the export is still with the service when that ends.
+        # A small buffer, so that the service still has most of the export when it ends.
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(PATIENCE_SECONDS)
         client.connect(("127.0.0.1", proxy.port))

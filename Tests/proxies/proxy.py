@@ -1,7 +1,7 @@
 """Starts nginx and Caddy on the loopback address, with the examples of deploy/.
 
-Each example is used as it is, but for the addresses and the places that only root may use. A test
-as root starts the proxy as `nobody`.
+Each example is used as it is, except for the addresses and the places that only root may use. A
+test as root starts the proxy as `nobody`.
 """
 
 import contextlib
@@ -19,20 +19,20 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 DEPLOY = TOP / "deploy"
 HOST = "state.example.com"
 NOBODY = 65534
-# Somebody else can take a port that was free a moment ago.
+# Another program can take a port that was free a moment ago.
 ATTEMPTS = 5
 
 
 class Proxy:
-    """A proxy in front of a service. A context manager."""
+    """A proxy before a service. A context manager."""
 
-    # Whether it is started as `nobody`; or its command does that.
+    # Whether it is started as `nobody`; otherwise its command does that.
     drops_rights = True
 
     def __init__(self, program, service, mistake=None, is_encrypted=False):
-        """`mistake` is a text of the example and what stands there instead.
+        """`mistake` is a text of the example and its replacement.
 
-        With `is_encrypted`, TLS goes to the service, as the comments of the example say.
+        With `is_encrypted`, TLS goes to the service, as the comments of the example describe.
         """
         self.program, self.service, self.mistake = program, service, mistake
         self.is_encrypted = is_encrypted
@@ -43,7 +43,7 @@ class Proxy:
         try:
             self.folder = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
             binary = self.folder / self.name
-            # A copy, because other users may not read the folder that the original is in.
+            # A copy, because other users may not read the folder of the original.
             shutil.copy(self.program, binary)
             for _ in range(ATTEMPTS):
                 self.port = free_port()

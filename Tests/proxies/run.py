@@ -3,7 +3,7 @@
 
     Tests/proxies/run.py --binary .build-release/bin/latchkey --tools .build-tools/bin
 
-Needs what `scripts/require proxies` puts into .build-tools. Standard library only.
+Needs what `scripts/require proxies` puts into .build-tools. Needs only the standard library.
 """
 
 import argparse
@@ -38,14 +38,14 @@ PLANTED = (
     (Varnish, checks.polls, "return (pass);", "return (hash);"),
     (Squid, checks.tokens, " login=PASSTHRU", ""),
 )
-# The two that can keep answers, where they do.
+# The two that can keep answers, with settings that do so.
 KEEPING = (
     (Varnish, "return (pass);", "return (hash);"),
     (Squid, "cache deny all", "cache allow all"),
 )
 
 
-# What is asked through TLS to the service; the service is not asked besides.
+# Checks with TLS to the service; they need no answer from the service itself.
 ENCRYPTED = tuple((kind, check) for kind in (Nginx, Caddy)
                   for check in (checks.host, checks.tags))
 
@@ -80,7 +80,7 @@ def main():
 
 
 def holds(name, arguments, kind, check, *more, **others):
-    """Makes an attempt, and says how it went."""
+    """Makes an attempt, and prints its result."""
     complaint = attempt(arguments, kind, check, *more, **others)
     print(f"FAILED {kind.name}: {name}: {complaint}" if complaint else f"ok {kind.name}: {name}",
           flush=True)
@@ -88,7 +88,7 @@ def holds(name, arguments, kind, check, *more, **others):
 
 
 def attempt_balancer(arguments, mistake):
-    """Why the check fails, or None."""
+    """The reason why the check fails, or None."""
     try:
         return balancer.check(arguments, mistake)
     except (Failure, OSError) as failure:
@@ -96,7 +96,7 @@ def attempt_balancer(arguments, mistake):
 
 
 def attempt(arguments, kind, check, mistake=None, is_encrypted=False):
-    """Why the check fails, or None."""
+    """The reason why the check fails, or None."""
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)

@@ -1,4 +1,4 @@
-"""The life of the process in odd surroundings: its first moments, refusals, its last ones."""
+"""The life of the process in odd environments: its first moments, refusals, its last ones."""
 
 import errno
 import os
@@ -9,13 +9,13 @@ import sys
 from process import PATIENCE_SECONDS, Failure, expect
 from refusing import Absent, Refusal, apart, preloaded
 
-# Runs behind what the dynamic linker calls first, and before the program's first statement.
+# Runs after the dynamic linker's first calls, and before the program's first statement.
 SIGNALS = """
 #include <signal.h>
 __attribute__((constructor)) static void send(void) { raise(SIGHUP); raise(SIGUSR1); }
 """
 
-# What libraries tell the journal goes to standard error.
+# Sends the libraries' messages for the journal to standard error.
 SYSLOG = """
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,8 +32,8 @@ void __vsyslog_chk(int level, int flag, const char *format, va_list list) {
 }
 """
 
-# Leaves a process behind whose parent has ended, and waits until nothing is left of it: without an
-# end, if it stays as a zombie.
+# Leaves a process behind whose parent has ended, and waits until it is gone: without end, if it
+# stays as a zombie.
 ORPHAN = """
 import os, sys
 reading, writing = os.pipe()
@@ -54,7 +54,7 @@ sys.exit(7)
 
 
 def at_once(case, service):
-    """Signals that come before the first statement are those of a service."""
+    """Signals before the first statement act as those of a running service."""
     service.environment = {**os.environ, **preloaded(case.folder, SIGNALS, "signals.so")}
     with service:
         service.send(200, "GET", "/healthz")
@@ -75,7 +75,7 @@ def without_proc(case, service):
 
 
 def without_sysinfo(case, service):
-    """The service does not depend on sysinfo(2): not even its end would be noticed."""
+    """The service does not call sysinfo(2): the call would kill it."""
     service.prepare = Refusal(("sysinfo", None))
     with service:
         service.send(200, "GET", "/v1/contention")
@@ -83,7 +83,7 @@ def without_sysinfo(case, service):
 
 
 def without_threads(case, service):
-    """Who gets no threads says so and ends."""
+    """A program that gets no threads reports it and ends."""
     refusal = Refusal(("clone3", errno.ENOSYS), ("thread", errno.EAGAIN))
     for words, status in ((("serve", "--port", "0"), 1), (("compare", "--force"), 2)):
         done = subprocess.run([case.binary, *words], capture_output=True, text=True,
@@ -105,7 +105,7 @@ def first_process(case, service):
 
 
 def journal(case, service):
-    """What libdispatch says of priorities that it may not have is not told to the journal."""
+    """libdispatch's message about priorities that it may not have does not reach the journal."""
     service.prepare = Refusal(("setpriority", errno.EPERM))
     variables = {**os.environ, **preloaded(case.folder, SYSLOG, "syslog.so")}
     for choice, is_told in (({"LIBDISPATCH_LOG": "YES"}, True), ({}, False)):
@@ -118,7 +118,7 @@ def journal(case, service):
 
 
 def slow_reader(case, service):
-    """An end that was asked for is a success, also if an answer was cut off."""
+    """A requested end is a success, even if an answer was cut off."""
     service.command += ["--drain-seconds", "0", "--max-body-bytes", "32MiB"]
     with service, socket.socket() as reader:
         service.send(201, "PUT", "/v1/properties/a", '"%s"' % ("x" * (24 << 20)))
@@ -138,7 +138,7 @@ CASES = {"signals at the start": at_once, "without /proc": without_proc,
 
 
 def cases(make):
-    """Each, as run.py calls it; `make` makes a service that is not started."""
+    """The cases, as run.py calls them; `make` makes a service that is not started."""
     def bound(check):
         def run(case):
             try:

@@ -1,7 +1,7 @@
-"""Processes whose surroundings lack something: system calls that are refused, /proc, a parent.
+"""Processes whose environment lacks something: refused system calls, no /proc, no parent.
 
-A filter of system calls needs no rights (seccomp(2)). What needs a namespace says so where the
-machine does not give one.
+A filter of system calls needs no rights (seccomp(2)). A case that needs a namespace says so if the
+machine does not allow one.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import subprocess
 
 from process import Failure
 
-# Numbers of system calls on both machines that are built for.
+# Numbers of system calls on both supported processors.
 CALLS = {
     "x86_64": {"clone": 56, "sysinfo": 99, "setpriority": 141, "clone3": 435},
     "aarch64": {"clone": 220, "sysinfo": 179, "setpriority": 140, "clone3": 435},
@@ -25,7 +25,7 @@ CLONE_THREAD = 0x10000
 
 
 class Refusal:
-    """What is done before the program begins: calls get an answer in place of what they do.
+    """Runs before the program begins: some system calls then get an answer and do nothing.
 
     `answers` are pairs of a call and an errno, or None: then the process is killed. A call named
     `thread` is a clone() that makes one.
@@ -41,7 +41,7 @@ class Refusal:
             else:
                 code += [(IS_EQUAL, 0, 1, CALLS[name]), answer]
         code.append((RETURN, 0, 0, ALLOW))
-        # Made here: what runs in the child must not take memory.
+        # Made here, because code in the child must not allocate memory.
         self.library = ctypes.CDLL(None, use_errno=True)
         self.code = ctypes.create_string_buffer(
             b"".join(struct.pack("HBBI", *line) for line in code))
@@ -55,11 +55,11 @@ class Refusal:
 
 
 class Absent(Exception):
-    """The machine does not give what a case needs."""
+    """The machine lacks something that a case needs."""
 
 
 def apart(*options):
-    """Words that run a program in namespaces of its own; root has the rights, others may."""
+    """Words that run a program in namespaces of its own; only root surely has the right."""
     words = ["unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), *options]
     try:
         done = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ def apart(*options):
 
 
 def preloaded(folder, source, library):
-    """The variables with which a program has a library that is made of a text in C."""
+    """The variables by which a program loads a library that is made from C source."""
     path, file = folder / library, folder / f"{library}.c"
     file.write_text(source)
     done = subprocess.run(["cc", "-shared", "-fPIC", "-o", path, file], capture_output=True,

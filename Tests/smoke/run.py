@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Starts the program and asks it for one of each: the process, before the long tests.
+"""Starts the program and tests one of each feature, before the long tests.
 
     Tests/smoke/run.py --binary .build-debug/debug/latchkey
 
-Services listen on the loopback address. Nothing is measured: each case waits for what must come.
-Standard library and openssl.
+Services listen on the loopback address. Nothing is measured: each case waits for its results. Needs
+only the standard library and openssl.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from process import (PATIENCE_SECONDS, Failure, Latchkey, await_true,  # noqa: E
 
 
 class Service(Latchkey):
-    """One whose log is in a file."""
+    """A service whose log is in a file."""
 
     def __init__(self, case, *options):
         super().__init__(case.binary, *options, log=case.folder / "log")
@@ -59,7 +59,7 @@ class Case:
         self.binary, self.folder = binary, folder
 
     def run(self, *words, status=0, url=None, text=None):
-        """What a command prints."""
+        """The output of a command."""
         words = [self.binary, *words]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
                               input=text, timeout=PATIENCE_SECONDS, check=False,
@@ -96,7 +96,7 @@ def one_of_each(service):
 
 
 def watch(service):
-    """What a watch and a long poll get of a change that is made while they wait."""
+    """A watch and a long poll get a change that is made while they wait."""
     connection = service.connect()
     connection.request("GET", "/v1/watch?name=w")
     stream = events(connection.getresponse())
@@ -126,7 +126,7 @@ def in_memory(case):
 
 
 def on_disk(case):
-    """What was answered is there after kill -9, and a folder serves one process."""
+    """Answered writes are there after kill -9, and a folder serves one process."""
     data = ("--data", case.folder / "data")
     with Service(case, *data) as service:
         one_of_each(service)
@@ -166,7 +166,7 @@ def encrypted(case):
 
         def distrust():
             """A client that does not trust the certificate says so, and the log repeats it: unless
-            what the service has sent meanwhile resets the connection before that is read."""
+            bytes that the service has sent meanwhile reset the connection before that is read."""
             with contextlib.suppress(ssl.SSLCertVerificationError), \
                     socket.create_connection(service.address) as plain:
                 ssl.create_default_context().wrap_socket(plain, server_hostname="localhost")
@@ -193,13 +193,13 @@ def followed(case):
 
 
 def drained(case):
-    """SIGTERM ends watches with a last event, and a request that is being made is answered."""
+    """SIGTERM ends watches with a last event, and a request in progress is answered."""
     with Service(case) as service:
         connection = service.connect()
         connection.request("GET", "/v1/watch")
         stream = connection.getresponse()
         expect("the status of a watch", stream.status, 200)
-        # A request whose body is awaited.
+        # A request whose body has not arrived.
         half = service.connect()
         half.putrequest("PUT", "/v1/properties/a")
         half.putheader("Content-Length", "2")
@@ -216,7 +216,7 @@ def drained(case):
 
 
 def command_line(case):
-    """The client, and what the program says of itself."""
+    """The client commands, and the information about the program."""
     with Service(case) as service:
         url = service.url
         case.run("put", "a/1", '{"x": 1}', url=url)
@@ -232,7 +232,7 @@ def command_line(case):
         case.run("get", "n", url=url, status=3)
         said = case.run("watch", "a/1", "--initial", "--count", "1", url=url)
         expect("watch", said.split()[:2], ["put", "a/1"])
-        # A reader that goes ends the watch, before there is another event.
+        # A reader that leaves ends the watch, before there is another event.
         watch = subprocess.Popen([case.binary, "watch", "a/1", "--initial"], text=True,
                                  stdout=subprocess.PIPE, env={**os.environ, "LATCHKEY_URL": url})
         expect("a line of a watch", watch.stdout.readline().split()[:2], ["put", "a/1"])
@@ -272,8 +272,8 @@ def command_line(case):
 
 
 def begin_in_terminal():
-    """Standard input becomes the terminal of this process, and no signal is ignored: a shell has
-    the programs in its background ignore those of the keys."""
+    """Standard input becomes the terminal of this process, and no signal is ignored: in the
+    programs in its background, a shell ignores the signals of keys."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
                    signal.SIGHUP):
@@ -311,7 +311,7 @@ class Terminal:
 
 
 def terminals(case):
-    """A command under a lock reads the terminal and gets its keys; one that is stopped ends."""
+    """A command under a lock reads the terminal and gets its keys; a stopped one ends."""
     with Service(case) as service:
         def hold(script, *words):
             return Terminal(case, service.url, case.binary, *words, "l", "--", "sh", "-c", script)
@@ -330,19 +330,19 @@ def terminals(case):
                 held.press(key)
                 held.ends(*statuses)
                 is_free()
-        # The signal of a key reaches what waits for the program, too.
+        # The signal of a key also reaches the shell that waits for the program.
         held = Terminal(case, service.url, case.binary, "lock l -- sh -c 'echo ready; read -r word'"
                         "; echo went on", shell=True)
         held.await_text("ready")
         held.press(b"\x03")
         held.ends(-signal.SIGINT, 130)
-        # Behind a pipe the terminal may be another's.
+        # With a pipe after it, the terminal may belong to another program.
         held = Terminal(case, service.url, case.binary, "lock l -- sh -c 'read -r word </dev/tty'",
                         "| cat", shell=True)
         held.await_text("without a pipe")
         held.ends(0)
         is_free()
-        # Nor can it be read as standard input, which is empty then.
+        # Nor can it read the terminal as standard input, which is empty then.
         held = Terminal(case, service.url, case.binary,
                         "lock l -- sh -c 'read -r word || echo nothing'", "| cat", shell=True)
         held.await_text("nothing")
@@ -352,14 +352,14 @@ def terminals(case):
         held = hold("echo ready; read -r word", "lock")
         held.await_text("ready")
         os.close(held.keys)
-        # The signal, or the error of the read.
+        # It ends by the signal, or by the error of the read.
         held.ends(128 + signal.SIGHUP, 1)
         is_free()
         service.ends_well()
 
 
 def mistakes(case):
-    """A sentence and status 2, and 1 for what only a start finds."""
+    """A message with status 2, or 1 for mistakes that only a start finds."""
     for words, status, sentence in (
             (("serve", "--no-such-flag"), 2, "--no-such-flag"),
             (("serve", "--port", "x"), 2, "--port"),
@@ -385,7 +385,7 @@ def main():
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="latchkey-") as folder:
             try:
-                # What a case says was not tried, and why.
+                # A case may return what was not tried, and the reason.
                 said = check(Case(binary, pathlib.Path(folder)))
                 word, absent = said or "ok", absent + bool(said)
             except Exception as error:  # noqa: BLE001

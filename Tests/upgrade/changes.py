@@ -6,7 +6,7 @@ import urllib.parse
 from process import Failure, await_true
 
 LONG_SECONDS = 300_000_000
-# It is over when the files are read: their reader sets its clock a minute later.
+# Has passed when the files are read: their reader sets its clock a minute later.
 SHORT_SECONDS = 20
 LATER_SECONDS = 60
 JSON = {"Content-Type": "application/json"}
@@ -17,9 +17,9 @@ def path(name, query=""):
 
 
 def told(answer):
-    """An answer without the detail of a problem, which is for people: each version can say it in
-    other words (RFC 9457, section 3.1.4). Kept is the decision, not the words. Nor has it the
-    identifier of its request.
+    """An answer without the detail of a problem, which is for people: each version can word it
+    differently (RFC 9457, section 3.1.4). The decision is kept, not the words. The identifier of
+    its request is also left out.
     """
     body = answer["body"]
     if answer["status"] < 400 or not body:
@@ -48,7 +48,7 @@ class Talker:
                 "replayed": fields.get("Idempotency-Replayed") == "true"}
 
     def send(self, status, method, target, body=None, headers=None, key=None):
-        """One that gets this status. With a key, request and answer are kept."""
+        """Sends a request that must get this status. With a key, request and answer are kept."""
         headers = {**(JSON if body else {}), **(headers or {}),
                    **({"Idempotency-Key": key} if key else {})}
         answer = self.ask(method, target, body, headers)
@@ -75,7 +75,7 @@ class Talker:
 
 
 def send_all(talker):
-    """Changes of all kinds, refusals, keys, and times that are over, or not for years."""
+    """Changes of all kinds, refusals, keys, and times that have passed, or will not for years."""
     send = talker.send
     for name, value in (("values/number", "1.50"), ("values/large", "9007199254740993"),
                         ("values/text", '"\\u00e4 ö \\n"'), ("values/object", '{ "a" : [1,2] }'),
@@ -126,7 +126,7 @@ def send_all(talker):
     send(200, "POST", "/v1/import?partial=true&batch=2", lines,
          {"Content-Type": "application/x-ndjson"})
     body = {"id": "job", "steps": [{"put": "by/operation", "value": 1}]}
-    # An operation belongs to who took it.
+    # Only the service that took an operation has it.
     owner = talker.services[talker.count % len(talker.services)]
     send(202, "POST", "/v1/operations", json.dumps(body))
     await_true("the operation has finished", lambda: json.loads(talker.ask(
@@ -138,7 +138,7 @@ def send_all(talker):
 
 
 def state(talker, token):
-    """What the service has now, and what a repeat of each request with a key has to get."""
+    """The present state of the service, and the expected answers to repeats with a key."""
     export, changes = talker.rows("/v1/export?replica=true"), talker.changes()
     if export[-1]["revision"] != changes[-1]["revision"]:
         raise Failure("something was changed meanwhile")

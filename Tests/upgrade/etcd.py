@@ -1,4 +1,4 @@
-"""etcd, whose revisions are written down, or made again in another one."""
+"""An etcd whose revisions are recorded, or made again in another one."""
 
 import base64
 import http.client

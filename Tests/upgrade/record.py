@@ -4,7 +4,7 @@
     Tests/upgrade/record.py --binary .build-release/bin/latchkey --reports FOLDER \\
         --settings FOLDER Tests/upgrade/0.1
 
-README.md says what is in each file. Those of 0.1 were made once, before 0.2, and stay as they are.
+README.md describes the files. Those of 0.1 were made once, before 0.2, and stay as they are.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from process import Latchkey, await_true, create_token, run  # noqa: E402
 from changes import Talker, path, send_all, state  # noqa: E402
 
 ALL = ("read,write", "operations,export,import,admin,backup")
-# Kinds of reports that no recorded one has: over HTTP, in an open loop, and of a trace.
+# Kinds of reports that are not among the recorded ones: over HTTP, in an open loop, and of a trace.
 RUNS = {
     "http": ("--transport", "http", "--threads", "2", "--strategies", "lock,actor"),
     "open-loop": ("--arrival", "open:20000", "--threads", "2", "--strategies", "lock,spin"),
@@ -51,11 +51,11 @@ def compress(place, data):
 
 
 def pack(place, folder):
-    """A data folder as it is."""
+    """Packs a data folder as it is."""
     with gzip.GzipFile(place, "wb", mtime=0) as file, \
             tarfile.open(fileobj=file, mode="w") as archive:
         for each in sorted(folder.iterdir()):
-            # It is shared memory, and no file of the data.
+            # It is shared memory, not a file of the data.
             if not each.name.endswith("-shm"):
                 archive.add(each, each.name)
 
@@ -66,7 +66,7 @@ def count(folder, table):
 
 
 def data(arguments, out, scratch, token):
-    """A folder whose state was brought forward once, and a log behind that after a kill -9."""
+    """A folder with compacted state, and later changes in its log, after a kill -9."""
     folder, options = scratch / "data", ("--token-file", out / "tokens")
     with Service(arguments.binary, "--data", folder, "--compact-after", 100,
                  "--history-bytes", "8KiB", *options) as service:
@@ -97,7 +97,7 @@ def cluster(arguments, out, scratch, token):
             "--token-file", out / "tokens", "--strategy", strategy))
             for number, strategy in enumerate(("lock", "snapshot"))]
         talker = Talker(token, *replicas)
-        # What a replica puts on its disk comes some time after the answers.
+        # A replica writes to its disk some time after the answers.
         talker.send(201, "PUT", path("first"), "1")
         await_true("both have something on their disks", lambda: all(
             count(scratch / f"r{number}", "changes") for number in range(2)))
@@ -148,7 +148,7 @@ def reports(arguments, out):
 
 
 def settings(arguments, out, scratch):
-    """Files of variables, and what the program says of them."""
+    """Files of variables, and the program's output for them."""
     shutil.copyfile(TOP / "deploy/debian/default", out / "default")
     for place in pathlib.Path(arguments.settings).glob("default.*"):
         shutil.copyfile(place, out / place.name)

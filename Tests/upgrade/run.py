@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reads with the present program what earlier versions wrote, and checks what is in it.
+"""Reads the files of earlier versions with the present program, and checks their content.
 
     Tests/upgrade/run.py --binary .build-release/bin/latchkey [--only NAME]
 
-README.md says what is in the files. The clock of a program that opens data or a log is set to a
-minute after these were written: then keys of repeated requests are still kept, and a property is
-over whose time ended meanwhile. Needs what `scripts/require load cluster` installs.
+README.md describes the files. The clock of a program that opens data or a log is set to a minute
+after these were written: then keys of repeated requests are still kept, and a property has expired
+whose time ended meanwhile. Needs what `scripts/require load cluster` installs.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from process import Failure, create_certificate, events, expect, run  # noqa: E4
 from record import Service  # noqa: E402
 
 COMMAND_SECONDS_MAX = 300
-# What is given to a folder by no service; `latchkey restore` goes on so many revisions later.
+# `latchkey restore` continues this many revisions later: no service gives a folder as many.
 RESTORED = 1 << 32
 MORE_REPORTS = sorted((TOP / "Tests/LatchkeyReportTests/Recorded").glob("*.json"))
 # They are compared with the first one of all.
@@ -45,7 +45,7 @@ GONE = re.compile(r"(LATCHKEY_[A-Z_]+) was re\w+ in [\d.]+:(?: use (LATCHKEY_[A-
 
 
 class Case:
-    """The files of a version, the program that reads them, and a folder for what it writes."""
+    """The files of a version, the program that reads them, and a folder for its output."""
 
     def __init__(self, binary, files, scratch):
         self.binary, self.files, self.scratch = binary, files, scratch
@@ -68,7 +68,7 @@ class Case:
         return folder
 
     def serve(self, *options, at=None):
-        """A service. `at` is what its calendar says, in milliseconds; None: what it is."""
+        """A service. `at` is its time of day in milliseconds; None: the present."""
         variables = None
         if at is not None:
             control = shim.Control(self.scratch / "clock")
@@ -82,16 +82,16 @@ class Case:
 
 
 def expect_rows(what, found, wanted):
-    """Each has at least the members that were recorded."""
+    """Each row has at least the recorded members."""
     expect(f"the number of {what}", len(found), len(wanted))
     for one, other in zip(found, wanted):
         expect(f"one of {what}", {name: one.get(name) for name in other}, other)
 
 
 def check_state(talker, then, shown=lambda answer: answer):
-    """All that was there is there, but for what is over, and goes on. Returns some counts.
+    """All that was there is there, except what has expired, and continues. Returns some counts.
 
-    Of kept answers is compared what `shown` gives: all.
+    Of kept answers, the results of `shown` are compared; by default the whole answers.
     """
     now = then["milliseconds"] + 1000 * LATER_SECONDS
     rows = [row for row in then["export"][:-1] if row.get("expires", now + 1) > now]
@@ -120,11 +120,11 @@ def check_state(talker, then, shown=lambda answer: answer):
 
 
 def check_watch(talker, then):
-    """One that has seen the first half of the history gets the rest, without a gap."""
+    """A watch that has got the first half of the history gets the rest, without a gap."""
     half = then["changes"][len(then["changes"]) // 2]["revision"]
     wanted = [(effect["type"], effect["name"], change["revision"]) for change in then["changes"]
               if change["revision"] > half for effect in change["effects"]
-              # A watch does not show it.
+              # A watch does not show a touch.
               if effect["type"] != "touch"]
     connection = talker.services[0].connect()
     connection.request("GET", "/v1/watch",
@@ -139,7 +139,7 @@ def check_watch(talker, then):
 
 
 def check_repeats(talker, then, changes, shown):
-    """Each request with a key gets the answer that was kept; then another one goes on."""
+    """Each request with a key gets the kept answer; then another request is executed."""
     for each in then["kept"]:
         answer = talker.ask(each["method"], each["target"], each["body"], each["headers"])
         expect(f"a repeat of {each['method']} {each['target']}", shown(answer),
@@ -154,7 +154,7 @@ def check_repeats(talker, then, changes, shown):
 
 
 def data(case):
-    """A data folder whose log was not brought forward."""
+    """A data folder with changes that are not compacted yet."""
     then, folder = case.read_json("data.json.gz"), case.unpacked("data.tar.gz")
     case.run("check", folder)
     later = then["milliseconds"] + 1000 * LATER_SECONDS
@@ -165,7 +165,7 @@ def data(case):
         "select author from properties where name = 'last'")}
     database.close()
     expect("who has written `last`", authors, {"all"})
-    # Another time, as it is now: nothing that does not expire is lost.
+    # Starts again in the present: nothing without an expiry is lost.
     with case.serve("--data", folder, "--token-file", case.files / "tokens") as service:
         talker = Talker(then["token"], service)
         names = {row["name"] for row in talker.rows("/v1/export")[:-1]}
@@ -206,7 +206,7 @@ def export(case):
 
 
 def cluster(case):
-    """A new replica executes the log, and one of then goes on with its folder; both the same."""
+    """A new replica executes the log, and a former one continues with its folder; both the same."""
     then, revisions = case.read_json("cluster.json.gz"), case.read_json("etcd.json.gz")
     later = then["milliseconds"] + 1000 * LATER_SECONDS
     with open(case.scratch / "etcd.log", "wb") as log, \
@@ -257,7 +257,7 @@ def reports(case):
             raise Failure(f"{place.name}: {failure}") from None
     pairs = [(places[0], each) for each in places if each.name in DIFFERENT]
     for one, other in pairs:
-        # 1: something is worse.
+        # 1: a result is worse.
         said = case.run("compare", "--from", one, "--against", other, "--force", "--markdown", "-",
                         "--html", case.scratch / "difference.html",
                         statuses=(0,) if one == other else (0, 1))
@@ -267,13 +267,13 @@ def reports(case):
 
 
 def kept(report):
-    """Of the two ways to serve connections that 0.1 had, the cases of the one that is left."""
+    """0.1 had two ways to serve connections: the cases of the one that is left."""
     return [each for each in report["cases"]
             if each["workload"].get("threadMode") != "thread-per-connection"]
 
 
 def figures(report):
-    """How often there was which case, with what each of its repeats counted."""
+    """The number of each kind of case, with the counts of its repeats."""
     return collections.Counter((each["strategy"], each["threads"], *(
         repeat["operations"] for repeat in each["repeats"])) for each in kept(report))
 
@@ -300,7 +300,7 @@ def check_report(case, place):
 
 
 def tokens(case):
-    """Each with its rights, and no other."""
+    """Each token has its rights, and no other."""
     asked = {
         "all": (200, 204, 204, 200, 200), "reader": (200, 403, 403, 403, 403),
         "part": (200, 204, 403, 403, 403), "admin": (403, 403, 403, 403, 200),
@@ -321,7 +321,7 @@ def tokens(case):
 
 
 def settings(case):
-    """Files of variables: what has gone has a sentence, and the rest means the same."""
+    """Files of variables: removed ones have a message, and the rest has the same effect."""
     counts = []
     for place in sorted(case.files.glob("default*")):
         variables = dict(line.split("=", 1) for line in case.read(place.name).decode().splitlines()
@@ -339,7 +339,7 @@ def values(said):
 
 
 def check_settings(case, place, variables, wanted):
-    """Without the removed ones, and by the new names, check-config says the same."""
+    """Without the removed ones, and by the new names, check-config prints the same."""
     folder, removed = case.scratch / "lib", []
     folder.mkdir(exist_ok=True)
     certificate, key = create_certificate(folder)

@@ -5,7 +5,7 @@
     python3 worker.py work           # a worker; start several
     python3 worker.py work 5         # one that takes 5 seconds for each job
 
-A job is done at least once. What `handle` returns is made once, when the job ends.
+A job is done at least once. The changes that `handle` returns are made once, when the job ends.
 """
 
 import os

@@ -1,10 +1,10 @@
-// A cache: what is expensive is computed once, until it expires.
+// A cache: an expensive value is computed once, until it expires.
 //
 //     export LATCHKEY_URL=http://127.0.0.1:8080
 //     node cache.js a b a          # computes a and b, and finds a
 //
-// Let the service remove what is used least: `latchkey serve --eviction lru --max-bytes 1GiB`, and
-// give the locks a service of their own then.
+// Let the service remove the least used values: `latchkey serve --eviction lru --max-bytes 1GiB`,
+// and then give the locks a service of their own.
 
 import { Latchkey } from "latchkey";
 import { url, words } from "./settings.js";

@@ -1,4 +1,4 @@
-// What the programs get from outside. The package `@types/node` makes the declaration needless.
+// The inputs of the programs. With the package `@types/node` this declaration is not needed.
 
 declare const process: { env: Record<string, string | undefined>; argv: string[] };
 

@@ -5,7 +5,7 @@
 //     node worker.js work          # a worker; start several
 //     node worker.js work 5        # one that takes 5 seconds for each job
 //
-// A job is done at least once. What `handle` returns is made once, when the job ends.
+// A job is done at least once. The changes that `handle` returns are made once, when the job ends.
 
 import { Latchkey, type Claim, type Step } from "latchkey";
 import { sleep, url, words } from "./settings.js";

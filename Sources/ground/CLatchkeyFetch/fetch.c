@@ -30,11 +30,11 @@ struct transfer {
     bool is_too_large;
     bool is_refused;
     bool is_stopped;
-    /* Whether the last head has its empty line: libcurl takes the end of a connection for it. */
+    /* Whether the last head has its empty line: libcurl also accepts the end of a connection. */
     bool has_head;
     /* Whether a part of a streamed body was read: it may have been sent. */
     bool is_read;
-    /* When it began, and when something came last, in milliseconds. */
+    /* When it began, and when the last bytes came, in milliseconds. */
     int64_t start;
     int64_t heard;
 };
@@ -51,8 +51,8 @@ static int64_t now_milliseconds(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Makes the socket of a connection, unless its address is refused. This is the only way to a
- * connection, so no answer of a name server leads around it. */
+/* Makes the socket of a connection, unless its address is refused. Every connection is made here,
+ * so no answer of a name server can avoid the check. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose,
                                  struct curl_sockaddr *address) {
     struct transfer *transfer = context;
@@ -93,7 +93,7 @@ static bool append(uint8_t **bytes, size_t *count, size_t *capacity, const char 
     return true;
 }
 
-/* Whether the answer has a status of 2xx, and the type that is taken. */
+/* Whether the answer has a status of 2xx, and the accepted type. */
 static bool is_taken(const struct transfer *transfer) {
     const char *wanted = transfer->request->take_type;
     char *type = NULL;
@@ -127,7 +127,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
                : 0;
 }
 
-/* Keeps the lines of the head, and those of the trailers behind a body in chunks. */
+/* Keeps the lines of the head, and those of the trailers after a body in chunks. */
 static size_t take_head(char *bytes, size_t size, size_t count, void *context) {
     struct transfer *transfer = context;
     struct latchkey_fetch_answer *answer = transfer->answer;
@@ -168,7 +168,7 @@ static curl_off_t length_of(int descriptor) {
         code = curl_easy_setopt(easy, option, value);                                              \
     }
 
-/* The method and what is sent. */
+/* The method and the body. */
 static CURLcode prepare_body(CURL *easy, struct transfer *transfer) {
     const struct latchkey_fetch_request *request = transfer->request;
     CURLcode code = CURLE_OK;
@@ -255,7 +255,8 @@ static CURLcode drive(CURLM *multi, const struct transfer *transfer) {
         if (message != NULL && message->msg == CURLMSG_DONE) {
             return message->data.result;
         }
-        // libcurl's own bound is an average, which the few bytes that keep a stream alive miss.
+        // libcurl's own limit is an average, which the few bytes that keep a stream alive do not
+        // reach.
         int64_t now = now_milliseconds();
         if (request->silence_seconds > 0 &&
             now - transfer->heard > request->silence_seconds * 1000) {

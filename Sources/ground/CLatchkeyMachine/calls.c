@@ -44,7 +44,7 @@ void latchkey_machine_memory_return(void) {
     malloc_trim(0);
 }
 
-// What latchkey_machine_build() looks for in the first object, which is the program.
+// The build ID that latchkey_machine_build() looks for in the first object, which is the program.
 struct build {
     uint8_t *bytes;
     int count_max;

@@ -27,12 +27,12 @@ static void become(const char *path, char *const *arguments, char *const *enviro
         return;
     }
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    // A group of its own: what a terminal sends reaches the parent, which decides.
+    // A group of its own: signals of a terminal reach the parent, which decides.
     if (nowhere < 0 || setpgid(0, 0) != 0 || dup2(input < 0 ? nowhere : input, 0) < 0 ||
         dup2(output, 1) < 0 || dup2(nowhere, 2) < 0) {
         return;
     }
-    // What a program inherits as ignored stays ignored: these two are ours to ignore, not its.
+    // A program would inherit that these two signals are ignored, which only this one wants.
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
     sigset_t none;
@@ -96,7 +96,7 @@ void latchkey_machine_child_reap(int32_t kept, int32_t also_kept) {
     siginfo_t info;
     do {
         memset(&info, 0, sizeof info);
-        // Looks, and leaves it as it is.
+        // Looks, and leaves the child to be waited for.
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0 ||
             info.si_pid == kept || info.si_pid == also_kept) {
             return;

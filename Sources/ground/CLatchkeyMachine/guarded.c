@@ -1,4 +1,4 @@
-// A command that has ended by a time, whatever happens to the process that started it.
+// A command that ends by a time, whatever happens to the process that started it.
 
 #define _GNU_SOURCE
 
@@ -28,7 +28,7 @@ static void watch_over(pid_t group, uint64_t deadline, int control) {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    // What is sent to the group of the process that started it does not reach the guard.
+    // Signals to the group of the process that started it do not reach the guard.
     setpgid(0, 0);
     prctl(PR_SET_NAME, "latchkey-guard");
     // Readers of our output must not wait for the guard, nor a service for our connections.
@@ -45,7 +45,7 @@ static void watch_over(pid_t group, uint64_t deadline, int control) {
             is_set = errno == EINTR;
             continue;
         }
-        // A later deadline counts more than one that is over.
+        // A later deadline has precedence over one that has passed.
         if (watched[0].revents != 0) {
             is_set = read(control, &deadline, sizeof deadline) == sizeof deadline &&
                      set_timer(timer, deadline);
@@ -57,8 +57,8 @@ static void watch_over(pid_t group, uint64_t deadline, int control) {
     _exit(0);
 }
 
-// Makes a process group the terminal's foreground. Who asks may be in the background already:
-// then the system sends SIGTTOU, unless it is blocked.
+// Makes a process group the terminal's foreground. If the caller is in the background already, the
+// system sends SIGTTOU, unless it is blocked.
 static void take_terminal(int terminal, pid_t group) {
     sigset_t output, before;
     sigemptyset(&output);
@@ -73,8 +73,8 @@ static bool is_pipe(int descriptor) {
     return fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-// The terminal that the command can have; -1 if none. It is this process' to give if its group is
-// in the foreground. Behind a pipe it is not: another program of the group, such as a pager, may
+// The terminal that the command can have; -1 if none. This process can give it if its group is in
+// the foreground, but not from or to a pipe: another program of the group, such as a pager, may
 // read it. `is_kept` says that the command must not read standard input then, since it is the
 // terminal: the system would stop it.
 static int own_terminal(bool *is_kept) {
@@ -132,7 +132,7 @@ static void close_ends(const int *ends, int count) {
 int latchkey_machine_guarded_start(char *const *arguments, char *const *environment,
                                    uint64_t deadline, int32_t *identifier, int32_t *guard,
                                    int *control, int *terminal) {
-    // Reading and writing ends: of the control, of the sign to go, of the error of the command.
+    // Reading and writing ends of three pipes: the control, the start signal, the command's error.
     int ends[6];
     for (int index = 0; index < 6; index += 2) {
         if (pipe2(ends + index, O_CLOEXEC) != 0) {
@@ -152,7 +152,7 @@ int latchkey_machine_guarded_start(char *const *arguments, char *const *environm
         int error = errno;
         _exit(write(ends[5], &error, sizeof error) == sizeof error ? 127 : 126);
     }
-    // Both do it, so that the group is there for whichever comes first.
+    // Both processes do it, so that the group exists before either of them goes on.
     if (child > 0) {
         setpgid(child, child);
     }

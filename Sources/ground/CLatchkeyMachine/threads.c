@@ -2,8 +2,8 @@
 //
 // Design
 //
-// Threads that end at once would be there one after the other. So all wait for one lock, which the
-// caller has until the last one is made.
+// Threads that end immediately would exist one after the other. So all wait for one lock, which the
+// caller holds until the last one is made.
 
 #include <errno.h>
 #include <pthread.h>

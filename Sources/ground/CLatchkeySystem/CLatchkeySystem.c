@@ -1,7 +1,7 @@
 // Thread indices, and the barrier for all threads.
 //
 // Design: a bitmap of taken indices in two levels. It changes under one mutex, which is locked when
-// a thread asks for the first time and when it ends, never in between; anybody may read it. The
+// a thread asks for the first time and when it ends, never in between; any thread may read it. The
 // lowest free index is given out, so that the indices stay dense and a table indexed by them stays
 // short. A pthread key's destructor gives the index back; the mutex orders the old owner's last
 // write before the new owner's first read. Changes of the bitmap are sequentially consistent: what

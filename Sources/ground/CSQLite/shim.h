@@ -20,7 +20,7 @@ static inline int latchkey_sqlite_log_errno(sqlite3 *connection) {
     return code;
 }
 
-// Follows what a connection does to the file of its log.
+// Follows the writes of a connection to the file of its log.
 //
 // Design: the methods of the open file are replaced by a copy of them, the first member of this
 // struct: so a call finds the struct by the methods of its file. It has to live longer than the
@@ -28,10 +28,10 @@ static inline int latchkey_sqlite_log_errno(sqlite3 *connection) {
 struct latchkey_sqlite_log {
     sqlite3_io_methods methods;
     const sqlite3_io_methods *former;
-    // Before a header with these salts is written, or with 0, before the file is emptied. Another
-    // code than SQLITE_OK prevents it.
+    // Called before a header with these salts is written, or with 0 before the file is emptied. Any
+    // code but SQLITE_OK prevents it.
     int (*begins)(void *context, sqlite3_uint64 salts);
-    // That is on the disk.
+    // Called when that is on the disk.
     void (*has_begun)(void *context);
     void *context;
     // It is written, but not synced.
@@ -68,7 +68,7 @@ static inline int latchkey_sqlite_log_sync(sqlite3_file *file, int flags) {
     if (code == SQLITE_OK && log->is_written) {
         log->has_begun(log->context);
     }
-    // After a failure the kernel forgets what it has not written: no later sync says more.
+    // After a failure the kernel drops the data that it has not written: no later sync reports it.
     log->is_written = 0;
     return code;
 }

@@ -5,7 +5,7 @@ package enum DecimalText {
     /// The digits of the largest number.
     static let byteCountMax = Int(LATCHKEY_SYSTEM_DECIMAL_BYTES_MAX)
 
-    /// Appends a number, without zeros in front.
+    /// Appends a number, without leading zeros.
     package static func append(_ number: UInt64, to bytes: inout [UInt8]) {
         unsafe withUnsafeTemporaryAllocation(byteCount: byteCountMax, alignment: 1) { text in
             guard let start = text.baseAddress else {

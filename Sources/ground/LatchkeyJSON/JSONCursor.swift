@@ -1,4 +1,4 @@
-/// A place in a valid JSON text, which only moves forward: nothing is passed over twice.
+/// A place in a valid JSON text, which only moves forward: no byte is read twice.
 ///
 /// It borrows the text, as ``JSONView`` does.
 ///
@@ -21,7 +21,7 @@ package struct JSONCursor {
         index += 1
     }
 
-    /// Moves to the next element of the array that was entered; behind the array if there is none.
+    /// Moves to the next element of the array that was entered; after the array if there is none.
     package mutating func nextElement() -> Bool {
         index = unsafe JSONScan.nextToken(text, index)
         guard unsafe text[index] == UInt8(ascii: "]") else {
@@ -33,7 +33,7 @@ package struct JSONCursor {
 
     /// Moves to the value of the next member of the object that was entered.
     ///
-    /// - Returns: the member's name. Nil if there is none: then the cursor is behind the object.
+    /// - Returns: the member's name. Nil if there is none: then the cursor is after the object.
     package mutating func nextName() -> JSONView? {
         let start = unsafe JSONScan.nextToken(text, index)
         guard unsafe text[start] == UInt8(ascii: "\"") else {
@@ -45,7 +45,7 @@ package struct JSONCursor {
         return unsafe JSONView(text, start, end)
     }
 
-    /// The value at the cursor, which moves behind it.
+    /// The value at the cursor, which moves past it.
     package mutating func value() -> JSONView {
         let start = index
         index = unsafe JSONScan.valueEnd(text, start)

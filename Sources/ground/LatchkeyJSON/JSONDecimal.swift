@@ -1,8 +1,8 @@
 /// The exact value of a JSON number, without binary fractions and without a copy.
 ///
 /// It is `0.DIGITS` times a power of ten, whose digits begin and end with one that is not 0. The
-/// exponent may have any number of digits: nothing is as long as the number says, only as long as
-/// its text.
+/// exponent may have any number of digits: memory and time depend on the length of the text, not on
+/// the number.
 ///
 /// SAFETY: `@safe` because it reads what the view of the number may read.
 @safe
@@ -178,7 +178,7 @@ struct JSONDecimal {
     /// The difference of the exponents, or nil if it is larger than texts can be long.
     ///
     /// The exponents are subtracted digit by digit from the highest on. A difference above the
-    /// bound cannot become smaller: each further digit multiplies it by ten and changes it by at
+    /// limit cannot become smaller: each further digit multiplies it by ten and changes it by at
     /// most 18.
     private static func exponentDifference(_ one: JSONDecimal, _ other: JSONDecimal) -> Int? {
         let bound = 100_000_000_000_000_000

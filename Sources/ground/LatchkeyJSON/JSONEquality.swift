@@ -1,7 +1,7 @@
 /// Compares JSON values by what they mean.
 ///
-/// The order of members, white space, escapes and the spelling of numbers do not matter. Of
-/// members with the same name, the last one counts.
+/// The order of members, white space, escapes and the spelling of numbers do not matter. Of members
+/// with the same name, only the last one is compared.
 package enum JSONEquality {
     /// How many values, of both together, are compared for one unit of work.
     private static let nodesPerUnit = 8
@@ -47,7 +47,7 @@ package enum JSONEquality {
 
     /// Whether two values are equal, or nil if both are objects or both are arrays.
     ///
-    /// False with less than no units, which the caller looks at.
+    /// False if the units fall below 0, which the caller checks.
     private static func areEqualScalars(
         _ one: JSONView,
         _ other: JSONView,
@@ -86,7 +86,7 @@ package enum JSONEquality {
             self.other = other
         }
 
-        /// Whether all values are equal that have the same place: then the texts are.
+        /// Whether all values at the same places are equal: then the texts are equal.
         ///
         /// Also where members with the same name follow each other.
         func areEqualInOrder(_ units: inout Int) -> Bool {
@@ -194,7 +194,7 @@ package enum JSONEquality {
     }
 }
 
-/// What taking JSON texts apart costs, in the units of ``ChangeWork``.
+/// The cost of parsing JSON texts, in the units of ``ChangeWork``.
 package enum JSONWork {
     /// More than any text needs.
     package static let unbounded = Int.max / 1024

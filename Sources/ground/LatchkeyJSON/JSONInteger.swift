@@ -1,12 +1,12 @@
-/// JSON integers of 64 bits: what `increment` counts with.
+/// JSON integers of 64 bits, as `increment` uses them.
 package enum JSONInteger {
     /// 19 digits and a sign.
     private static let byteCountMax = 20
 
-    /// The integer that a valid JSON text is, or nil if it is anything else.
+    /// The integer of a valid JSON text, or nil if it is anything else.
     ///
-    /// A number with a fraction or an exponent is none, even if its value is whole: it would not
-    /// come back as it was written.
+    /// A number with a fraction or an exponent is not an integer here, even if its value is whole:
+    /// its spelling would change.
     package static func parse(_ text: UnsafeRawBufferPointer) -> Int64? {
         guard unsafe !isTooLong(text) else {
             return nil

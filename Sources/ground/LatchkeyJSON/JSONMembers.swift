@@ -1,6 +1,6 @@
 /// The values of an object's members, by the place of their names in a list.
 ///
-/// In place, because every step of a transaction is read by them.
+/// Stored in place, because every step of a transaction is read with them.
 package struct JSONMembers {
     package static let countMax = 16
 

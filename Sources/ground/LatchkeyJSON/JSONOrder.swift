@@ -1,6 +1,6 @@
 /// Compares JSON values by size: numbers exactly, strings by their bytes in UTF-8.
 package enum JSONOrder {
-    /// What is asked of two values.
+    /// A relation of two values.
     package enum Relation: UInt8, Sendable, CaseIterable {
         case less
         case lessOrEqual

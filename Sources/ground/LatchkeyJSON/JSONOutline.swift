@@ -12,11 +12,11 @@ struct JSONOutline {
         let start: Int
         /// Where the value ends.
         fileprivate(set) var end: Int
-        /// The node behind this one and its children.
+        /// The node after this one and its children.
         ///
         /// While a container is open, the container around it.
         fileprivate(set) var after: Int32
-        /// What the algorithm knows about the node: a node of another outline, or a mark below 0.
+        /// The algorithm's note on the node: a node of another outline, or a mark below 0.
         var partner: Int32 = JSONOutline.none
     }
 
@@ -28,8 +28,8 @@ struct JSONOutline {
 
     /// The outline of a value, whose arrays can be left closed, as if they were scalars.
     ///
-    /// It takes a unit of work for so many nodes; nil if there are too few units, and then no more
-    /// nodes are made.
+    /// It takes one unit of work for a fixed number of nodes; nil if there are too few units, and
+    /// then no more nodes are made.
     init?(
         _ value: JSONView,
         opensArrays: Bool,

@@ -2,7 +2,7 @@ internal import CLatchkeySystem
 
 /// Short parts of a JSON text, in memory on the stack.
 ///
-/// SAFETY: `@safe` because every part is checked against the memory's length; whoever lends the
+/// SAFETY: `@safe` because every part is checked against the memory's length; the lender of the
 /// memory keeps it until the piece is gone.
 @safe
 package struct JSONPiece {
@@ -26,7 +26,7 @@ package struct JSONPiece {
         unsafe UnsafeRawBufferPointer(rebasing: memory[..<end])
     }
 
-    /// Writes JSON as it stands there.
+    /// Writes JSON as it is.
     @inlinable @inline(__always)
     package mutating func raw(_ text: StaticString) {
         unsafe append(UnsafeRawBufferPointer(text))
@@ -53,7 +53,7 @@ package struct JSONPiece {
         }
     }
 
-    /// Where so many bytes have room.
+    /// A place with room for this many bytes.
     @inlinable @inline(__always)
     func room(_ byteCount: Int) -> UnsafeMutableRawPointer {
         guard unsafe end + byteCount <= memory.count, let start = unsafe memory.baseAddress else {

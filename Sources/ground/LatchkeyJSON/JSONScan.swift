@@ -1,7 +1,7 @@
 /// Finds where the parts of a valid JSON text end.
 ///
 /// Nothing is checked again: on a text that `JSONText.check` refuses, a scan can leave the text.
-/// No function recurses, so nesting is not bounded by the stack.
+/// No function recurses, so the stack does not limit nesting.
 enum JSONScan {
     static func isWhitespace(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
@@ -97,7 +97,7 @@ enum JSONScan {
     /// Marks the lowest byte that is a quote or a backslash.
     ///
     /// Bytes above the lowest such byte can be marked wrongly (Warren, *Hacker's Delight*,
-    /// section 6-1), so only the lowest mark counts.
+    /// section 6-1), so only the lowest mark is valid.
     @inline(__always)
     static func stringEnds(_ word: UInt64) -> UInt64 {
         let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))

@@ -21,7 +21,7 @@ extension JSONText {
 
     /// Appends a string that is these bytes of UTF-8.
     ///
-    /// What needs no escape, the usual case, is copied as a whole.
+    /// Parts that need no escape, the usual case, are copied as a whole.
     package static func append(string text: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         var start = 0

@@ -41,7 +41,7 @@ package enum InvalidJSON: Error, Hashable {
     case tooDeep
 }
 
-/// Passes over the parts of a text that begin at an index, and returns the index behind them.
+/// Passes over the parts of a text that begin at an index, and returns the index after them.
 ///
 /// SAFETY: `@safe` because every access is below `count`, and the maker keeps the text in place.
 @safe
@@ -158,7 +158,7 @@ private struct JSONReader {
 
     /// Eight bytes at a time: long strings are most of what a reader passes over.
     ///
-    /// `bits` gets the bits of all its bytes, and maybe of some behind it.
+    /// `bits` gets the bits of all its bytes, and maybe of some after it.
     private func string(_ start: Int, _ bits: inout UInt64) throws(InvalidJSON) -> Int {
         var index = start + 1
         while true {
@@ -201,7 +201,7 @@ private struct JSONReader {
         UInt64(littleEndian: unsafe start.loadUnaligned(fromByteOffset: index, as: UInt64.self))
     }
 
-    /// Eight bytes; zeros behind the end.
+    /// Eight bytes; zeros after the end.
     private func word(_ index: Int) -> UInt64 {
         index <= count - 8
             ? load(index)

@@ -61,7 +61,7 @@ extension JSONView {
         guard kind == .string, raw >= expected.utf8CodeUnitCount else {
             return false
         }
-        // An escape is longer than what it stands for.
+        // An escape is longer than its character.
         guard raw > expected.utf8CodeUnitCount else {
             return unsafe stringContent.equals(UnsafeRawBufferPointer(expected))
         }

@@ -101,7 +101,7 @@ package struct JSONView: @unchecked Sendable {
 
     /// The members of an object.
     package struct Members: Sequence, IteratorProtocol {
-        /// In the object; nil behind it.
+        /// In the object; nil after it.
         private var cursor: JSONCursor?
 
         fileprivate init(_ value: JSONView) {
@@ -120,7 +120,7 @@ package struct JSONView: @unchecked Sendable {
 
     /// The elements of an array.
     package struct Elements: Sequence, IteratorProtocol {
-        /// In the array; nil behind it.
+        /// In the array; nil after it.
         private var cursor: JSONCursor?
 
         fileprivate init(_ value: JSONView) {

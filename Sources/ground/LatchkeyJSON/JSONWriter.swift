@@ -5,13 +5,13 @@
 /// SAFETY: `@safe` because it reads no value that it refers to, and keeps the owner of each.
 @safe
 package struct JSONWriter {
-    /// Longer values are worth a reference.
+    /// Longer values are referred to, not copied.
     package static let copiedByteCountMax = 1024
 
     @usableFromInline
     package internal(set) var bytes: [UInt8] = []
-    /// Long values that are not copied: where in ``bytes`` each of them belongs, in order, and what
-    /// keeps it.
+    /// Long values that are not copied: where in ``bytes`` each of them belongs, in order, and its
+    /// owner.
     package private(set) var references = unsafe [Reference]()
     @usableFromInline var needsComma = false
     private let refersToValues: Bool
@@ -90,7 +90,7 @@ package struct JSONWriter {
         unsafe string(value)
     }
 
-    /// Writes short parts in one piece: each append would look whether the bytes are shared, and
+    /// Writes short parts in one piece: each append would check whether the bytes are shared, and
     /// whether they have room.
     ///
     /// These are one or more members of an object, with commas between them, or one or more values.

@@ -58,7 +58,7 @@ struct MemberIndex {
         find(name, !name.hasEscapes, slots.isEmpty ? 0 : Self.hash(name))
     }
 
-    /// Notes the member of the other object that an entry stands for, and returns the one before.
+    /// Notes the other object's member for an entry, and returns the one before.
     mutating func setPartner(_ node: Int32, at place: Int) -> Int32 {
         defer { entries[place].partner = node }
         return entries[place].partner

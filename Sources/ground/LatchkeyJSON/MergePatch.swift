@@ -3,8 +3,8 @@ package enum MergePatch {
     /// The target after the patch, as a JSON text.
     ///
     /// The members that the patch does not name keep their bytes and their order. Members that it
-    /// adds stand at the end. Of members with the same name, in the patch or in the target, the
-    /// last one counts. Arrays and scalars of the patch keep their bytes.
+    /// adds stand at the end. Of members with the same name, in the patch or in the target, only
+    /// the last one has an effect. Arrays and scalars of the patch keep their bytes.
     ///
     /// It takes time in proportion to both texts, and does not recurse. A target that is missing
     /// or no object counts as an empty object.
@@ -180,7 +180,7 @@ private struct Merge {
             case Self.left:
                 break
             case JSONOutline.none:
-                // Neighbours that stay are copied at once, with what stands between them.
+                // Neighbours that stay are copied at once, with the bytes between them.
                 var last = name + 1
                 while frame.name < frame.end, target[partner: frame.name] == JSONOutline.none {
                     last = frame.name + 1

@@ -2,10 +2,11 @@ internal import Glibc
 
 /// Copies of texts for C, which are freed with this object.
 ///
-/// SAFETY: `@safe` because the copies live as long as the object; who uses a pointer keeps it.
+/// SAFETY: `@safe` because the copies live as long as the object; code that uses a pointer keeps
+/// it.
 @safe
 package final class CTexts {
-    /// The copies, and a null pointer behind them.
+    /// The copies, and a null pointer after them.
     package let list: [UnsafeMutablePointer<CChar>?]
 
     /// Copies the texts; nil is a null pointer.
@@ -26,7 +27,7 @@ package final class CTexts {
 
     package subscript(index: Int) -> UnsafePointer<CChar>? { unsafe UnsafePointer(list[index]) }
 
-    /// Lends the texts from an index on, with a null pointer behind them.
+    /// Lends the texts from an index on, with a null pointer after them.
     package func withList(
         from start: Int,
         _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Void

@@ -2,14 +2,14 @@ internal import CLatchkeyMachine
 
 /// The time for a cache line to go from one processor to another and back.
 ///
-/// On a virtual machine it has modes: the hypervisor moves the virtual processors, and near each
-/// other a line goes there and back in a quarter of the time that it takes far apart. Whatever
-/// threads share follows, and neither processor time nor steal shows it.
+/// On a virtual machine it has modes: the hypervisor moves the virtual processors, and a round trip
+/// between near ones takes a quarter of the time between distant ones. Everything that threads
+/// share changes with it, and neither processor time nor steal shows it.
 ///
 /// **Design.** Two threads, each bound to one processor, change a word in turn for
 /// ``budgetNanoseconds``. A reading is the median of the batches of round trips, so that an
 /// interrupt or another thread on one of the processors does not change it. A reading blocks the
-/// caller, who starts it while no thread of the measurement runs.
+/// caller, which starts it while no thread of the measurement runs.
 package struct CacheLineProbe: Sendable {
     /// Two processors, the lower number first.
     package struct Pair: Sendable, Hashable {
@@ -31,7 +31,7 @@ package struct CacheLineProbe: Sendable {
     package static let sentinelsMax = 4
     /// Fewer batches are no reading.
     package static let batchesMin = 8
-    /// More than there are within the budget.
+    /// More than fit into the budget.
     private static let batchesMax = 1_024
 
     /// The pairs of the matrix; none on one processor.
@@ -41,7 +41,7 @@ package struct CacheLineProbe: Sendable {
     private let trips: @Sendable (Pair) -> [Float]
 
     /// - Parameters:
-    ///   - processors: Those that may be used.
+    ///   - processors: The processors that may be used.
     ///   - trips: Returns the nanoseconds of a round trip for each batch of them.
     package init(
         processors: [Int] = ProcessorList.allowed,

@@ -5,11 +5,11 @@ internal import Glibc
 
 /// Another program, whose standard output is read here.
 ///
-/// It is killed when the thread that started it ends, so that none is left behind even if this
-/// process is killed. It is in a process group of its own: a terminal's Ctrl-C reaches this process
-/// only, which then decides. Foundation's `Process` offers no such bond and no bounded wait.
+/// It is killed when the thread that started it ends, so that none stays alive even if this process
+/// is killed. It is in a process group of its own: a terminal's Ctrl-C reaches this process only,
+/// which then decides. Foundation's `Process` offers neither this nor a wait with a limit.
 ///
-/// Nothing here waits without a bound: a program closes its output when it ends, so that waiting
+/// Nothing here waits without a limit: a program closes its output when it ends, so that waiting
 /// for the end is a `poll(2)` on the output.
 package final class ChildProcess {
     /// Why a program could not be started, as the system says it.
@@ -31,7 +31,7 @@ package final class ChildProcess {
 
     /// Starts the program.
     ///
-    /// What it reads as standard input is `input`, or nothing.
+    /// Its standard input is `input`, or empty.
     ///
     /// - Throws: The system's reason, which is not yet a sentence.
     package init(

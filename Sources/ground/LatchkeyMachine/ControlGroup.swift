@@ -2,9 +2,9 @@ internal import Foundation
 
 /// The control groups that this process is in, of either version: its own and all above it.
 ///
-/// Each of them can limit the processor time of what is in it, so a limit is looked for in all. A
+/// Each of them can limit the processor time of its members, so a limit is looked for in all. A
 /// container may see its own group as the root, while the kernel names it by a path that only the
-/// host has: folders that are not there are left out, and the root is always among them.
+/// host has: missing folders are left out, and the root is always included.
 package struct ControlGroup: Sendable, Equatable {
     /// The folders in which the kernel shows the groups, each before the one above it.
     let folders: [String]
@@ -56,10 +56,10 @@ package struct ControlGroup: Sendable, Equatable {
         folders.compactMap(Self.quota(of:)).min()
     }
 
-    /// For how long the groups kept what is in them from running so far, in seconds.
+    /// For how long the groups kept their members from running so far, in seconds.
     ///
-    /// The sum over the groups, so that what one of them adds shows whatever the others did before.
-    /// `nil` where no group says.
+    /// The sum over the groups, so that an addition of any of them shows. `nil` where no group
+    /// says.
     package var throttledSeconds: Double? {
         let found = folders.compactMap { folder in
             SystemFile.text(folder + "/cpu.stat").flatMap(Self.throttledSeconds)

@@ -1,7 +1,7 @@
 internal import CLatchkeySystem
 internal import Glibc
 
-/// Signals that end this program once it has tidied up.
+/// Signals that end this program after it has cleaned up.
 ///
 /// **Design.** They are blocked from the start on, but for those that were ignored. No handler
 /// runs: one thread asks for them.
@@ -22,7 +22,7 @@ package final class DeferredEnd {
         return number != nil
     }
 
-    /// Whether another one has come since, of somebody who does not want to wait.
+    /// Whether another one has come since: the user does not want to wait.
     package var isHurried: Bool { number != nil && next() != nil }
 
     /// Ends the program by the signal that has come; returns if none has.

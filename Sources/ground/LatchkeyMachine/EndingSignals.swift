@@ -17,7 +17,7 @@ package enum EndingSignals {
     /// Those that ask a service to finish: SIGHUP asks it to read its files again.
     package static let ofServices = [SIGTERM, SIGINT]
 
-    /// Whether one of those that ask a service to finish has come while they are blocked.
+    /// Whether a signal that asks a service to finish has come while they are blocked.
     package static var isPending: Bool {
         var pending = sigset_t()
         unsafe sigpending(&pending)

@@ -24,12 +24,12 @@ package struct FileFailure: Error, Hashable, Sendable {
     package var unread: String { "\(path) cannot be read: \(reason)." }
 }
 
-/// What the paths of files have in common.
+/// Functions for the paths of files.
 package enum FilePath {
     /// The number of an open file that a path stands for: `-`, `/dev/stdout`, `/dev/fd/N`.
     ///
-    /// Such a file is used as it is: it can be a pipe, or have a place from which to go on, which
-    /// opening it again would lose.
+    /// Such a file is used as it is: it can be a pipe, or have a position, which opening it again
+    /// would lose.
     package static func descriptor(_ path: String) -> Int32? {
         switch path {
         case "-", "/dev/stdout": return 1
@@ -50,8 +50,8 @@ package enum FilePath {
 
     /// Whether it is a pipe with a name.
     ///
-    /// As an input it is refused: to open one waits for a writer, who may never come, and what it
-    /// has can be read once. The pipe of `<(…)` has no name and a writer.
+    /// As an input it is refused: opening one waits for a writer, which may never come, and its
+    /// bytes can be read only once. The pipe of `<(…)` has no name and a writer.
     package static func isNamedPipe(_ path: String) -> Bool {
         kind(path) == S_IFIFO && descriptor(path) == nil
     }

@@ -30,7 +30,7 @@ package struct Fingerprint: Codable, Sendable, Equatable {
     }
 
     package var context: Context
-    /// The least compiler version that this build knows it was made with.
+    /// The compiler version of this build, or an older one.
     ///
     /// The language offers comparisons only.
     package var swiftVersionAtLeast: String
@@ -72,7 +72,8 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         processorsOnline = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         processorsAllowed = SystemFile.field("Cpus_allowed_list", ":", in: "/proc/self/status")
         processorQuota = ControlGroup().processorQuota
-        // Not sysconf(): where sysinfo(2) is refused, the C library takes what is on its stack.
+        // Not sysconf(): where sysinfo(2) is refused, the C library reads uninitialized stack
+        // memory.
         memoryBytes = SystemFile.field("MemTotal", ":", in: "/proc/meminfo")
             .flatMap { Int($0.prefix { $0 != " " }) }.map { $0 << 10 }
         clockSource = SystemFile.line(

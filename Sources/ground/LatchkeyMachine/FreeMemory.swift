@@ -5,25 +5,25 @@ internal import Glibc
 
 /// Gives memory that was freed back to the system.
 ///
-/// The C library permanently keeps what is freed between blocks that are in use: a service from
-/// which most of its data was deleted stays as large as it was.
+/// The C library permanently keeps memory that is freed between blocks in use: a service from which
+/// most of its data was deleted stays as large as it was.
 ///
 /// **Design.** A timer looks every few seconds, on a queue of its own. A look, and the return even
-/// more, hold the lock of one arena of malloc() after the other, on which a thread that serves may
-/// wait; so the next look is at least a thousand times as far away as the processor time that the
-/// last one took. A look that a busy machine holds up does not put the next one off. Memory is
-/// returned when much is resident that is not used; and when that did not help, since the free
-/// blocks are smaller than pages, not again before there is clearly more, or so much was freed that
+/// more, hold the lock of one arena of malloc() after the other, and a serving thread may wait for
+/// it. So the pause before the next look is at least a thousand times the processor time of the
+/// last one. A look that a busy machine delays does not delay the next one. Memory is returned when
+/// much of it is resident and unused. If that did not help, because the free blocks are smaller
+/// than pages, it is returned again only when there is clearly more, or when so much was freed that
 /// free blocks have met. The state is used on the queue alone.
 ///
 /// SAFETY: `@unchecked Sendable` because of that.
 package final class FreeMemory: @unchecked Sendable {
-    /// What is resident beside the blocks in use, and stays.
+    /// Resident memory beside the blocks in use that may stay.
     fileprivate static let keptByteCount = 64 << 20
     private static let intervalNanoseconds = 5_000_000_000
 
     private let queue = DispatchQueue(label: "latchkey.memory", qos: .utility)
-    /// What the last return has left.
+    /// The extent after the last return.
     private var left = Extent(usedByteCount: 0, freeByteCount: 0)
     private var isEnded = false
 
@@ -32,7 +32,7 @@ package final class FreeMemory: @unchecked Sendable {
         schedule(Self.intervalNanoseconds)
     }
 
-    /// Looks no more.
+    /// Stops looking.
     package func end() {
         queue.async { [self] in isEnded = true }
     }

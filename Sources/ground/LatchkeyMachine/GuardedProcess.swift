@@ -2,7 +2,7 @@ internal import CLatchkeyMachine
 internal import CLatchkeySystem
 internal import Glibc
 
-/// A command that has ended by a time, whatever happens to this process.
+/// A command that ends by a time, whatever happens to this process.
 ///
 /// The command has a process group of its own. A second process, the guard, kills this group when
 /// the time is over, and as soon as this process ends: even if it is killed, or stopped.
@@ -79,16 +79,16 @@ package final class GuardedProcess {
         return number == 0 ? nil : number
     }
 
-    /// Sends a signal to the command and what it has started in its group.
+    /// Sends a signal to the command and its group.
     ///
-    /// Those that are stopped go on, because they notice it only then.
+    /// Stopped processes are continued, because only then do they notice it.
     package func signal(_ number: Int32) {
         guard status == nil else { return }
         kill(-identifier, number)
         kill(-identifier, SIGCONT)
     }
 
-    /// As ``Orphans/reap()``; the end of the command is not taken away.
+    /// As ``Orphans/reap()``, except for the command and the guard.
     package func reapOrphans() {
         Orphans.reap(but: identifier, guardIdentifier)
     }
@@ -96,7 +96,7 @@ package final class GuardedProcess {
     /// Gives the command more time.
     package func extend(to deadline: UInt64) {
         var deadline = deadline
-        // If there is no guard any more, the group is killed: nothing is to be done here.
+        // If there is no guard any more, the group is killed: nothing more to do.
         _ = unsafe write(control, &deadline, MemoryLayout<UInt64>.size)
     }
 
@@ -117,7 +117,7 @@ package final class GuardedProcess {
 /// Processes whose parents have ended, if this one is the first of a container: the system makes
 /// them its children.
 package enum Orphans {
-    /// Takes notice of the end of those that have ended; otherwise they stay as zombies.
+    /// Reaps those that have ended; otherwise they stay as zombies.
     package static func reap() {
         reap(but: 0, 0)
     }
@@ -126,7 +126,7 @@ package enum Orphans {
         if getpid() == 1 { latchkey_machine_child_reap(kept, alsoKept) }
     }
 
-    /// Has the system do it, for a program that starts no others.
+    /// Lets the system reap them, for a program that starts no others.
     package static func reapAlways() {
         if getpid() == 1 { signal(SIGCHLD, SIG_IGN) }
     }

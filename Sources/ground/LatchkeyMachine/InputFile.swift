@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A file that is read as a whole; to open it never waits.
+/// A file that is read as a whole; opening it never waits.
 package struct InputFile: Sendable {
     package let bytes: [UInt8]
     /// Whether it is a pipe, which cannot be read again.
@@ -8,14 +8,15 @@ package struct InputFile: Sendable {
     /// Whether users other than its owner can read it.
     package let isOpenToOthers: Bool
 
-    /// How long a pipe is waited for until the signals are looked at.
+    /// The wait for a pipe between two checks for signals.
     private static let waitMilliseconds: Int32 = 100
 
-    /// Reads at most so many bytes, and one more if there are more.
+    /// Reads at most `byteCountMax` bytes, and one more if there are more.
     ///
     /// The pipe of `<(…)` is read to its end, or until a signal that ends the service waits.
     package init(_ path: String, byteCountMax: Int) throws(FileFailure) {
-        // A pipe without a writer would be waited for, deaf to signals, and a device can act.
+        // Otherwise a pipe without a writer would block, also for signals, and opening a device can
+        // have effects.
         let descriptor = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw FileFailure(path, errno) }
         defer { close(descriptor) }

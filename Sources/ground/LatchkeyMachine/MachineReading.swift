@@ -12,7 +12,7 @@ package struct MachineReading: Sendable, Equatable {
     package var stealSeconds: Double?
     /// Time that this process and its children that have ended used, in seconds.
     package var ownSeconds = 0.0
-    /// For how long the control groups kept what is in them from running, in seconds.
+    /// For how long the control groups kept their members from running, in seconds.
     package var throttledSeconds: Double?
     package var loadAverage: [Double] = []
 

@@ -34,9 +34,9 @@ package struct ProcessReading {
         }
     }
 
-    /// The memory of this process that is in the machine's.
+    /// The resident memory of this process.
     package static var residentByteCount: Int? {
-        // Pages: the size, and what of it is resident (proc(5)).
+        // Pages: the size, and the resident part of it (proc(5)).
         let fields = SystemFile.text("/proc/self/statm")?.split(separator: " ")
         guard let fields, fields.count > 1 else { return nil }
         return Int(fields[1]).map { $0 * sysconf(Int32(_SC_PAGESIZE)) }

@@ -31,7 +31,7 @@ package struct ProcessTimes: Sendable {
         let grown = entries.values.filter { $0.number != own }.map { entry in
             var entry = entry
             let before = earlier.entries[entry.number]
-            // A number is given again after its process has ended.
+            // The number of an ended process can be used again.
             entry.seconds -= before.map { min($0.seconds, entry.seconds) } ?? 0
             return entry
         }

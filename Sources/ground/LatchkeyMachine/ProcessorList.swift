@@ -1,6 +1,6 @@
 /// The kernel's way to write sets of processors: `0-3,8`.
 package enum ProcessorList {
-    /// The kernel's own bound.
+    /// The kernel's own limit.
     static let processorsMax = 8_192
 
     /// The numbers in ascending order; none if the text is not such a list.

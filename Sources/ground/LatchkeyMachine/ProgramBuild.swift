@@ -4,7 +4,7 @@ internal import CLatchkeyMachine
 package enum ProgramBuild {
     private static let byteCountMax = 64
 
-    /// What the linker has written into the program to tell its builds apart (its build ID), in
+    /// The build ID that the linker has written into the program to tell its builds apart, in
     /// hexadecimal; nil if there is none.
     package static let identifier: String? = {
         var bytes = [UInt8](repeating: 0, count: byteCountMax)

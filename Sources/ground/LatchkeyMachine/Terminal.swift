@@ -1,7 +1,7 @@
 internal import CLatchkeyMachine
 
 package enum Terminal {
-    /// The columns of the terminal behind the descriptor; 0 if it is none or does not know.
+    /// The columns of the terminal at a descriptor; 0 if it is no terminal or does not know.
     package static func columns(_ descriptor: Int32) -> Int {
         Int(latchkey_machine_terminal_columns(descriptor))
     }

@@ -3,10 +3,10 @@ internal import Glibc
 
 /// The threads that the system lets this process have.
 ///
-/// Where it lets it have too few, libdispatch waits for more without a word and without an end. So
-/// it is asked before.
+/// If they are too few, libdispatch waits for more, without a message and without end. So this asks
+/// before.
 package enum ThreadRoom {
-    /// Why this process cannot have so many more threads at once: a sentence; nil if it can.
+    /// Why this process cannot have this many more threads at once: a sentence; nil if it can.
     ///
     /// Makes them, and waits for their end.
     package static func refusal(of count: Int) -> String? {

@@ -30,7 +30,7 @@ package struct Usage: Sendable, Equatable {
     /// `RUSAGE_THREAD`, which is 1, is a GNU extension that Swift does not see.
     package static var thread: Usage { Usage(of: 1) }
 
-    /// The usage of all threads of this process so far, those that have ended included.
+    /// The usage of all threads of this process so far, including those that have ended.
     package static var process: Usage { Usage(of: RUSAGE_SELF.rawValue) }
 
     /// The usage of all child processes that have ended.
@@ -42,8 +42,8 @@ package struct Usage: Sendable, Equatable {
 
     /// The usage since `right`.
     ///
-    /// The kernel's process times can lag behind those of a thread by a tick, so nothing goes below
-    /// 0.
+    /// The kernel's process times can be a tick older than those of a thread, so no difference goes
+    /// below 0.
     package static func - (left: Usage, right: Usage) -> Usage {
         left.combined(right) { $0 > $1 ? $0 - $1 : 0 }
     }

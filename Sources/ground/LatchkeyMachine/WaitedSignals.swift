@@ -1,7 +1,7 @@
 internal import CLatchkeySystem
 internal import Glibc
 
-/// Signals that this thread takes one by one, instead of their doing what they do.
+/// Signals that this thread takes one by one, instead of their default actions.
 ///
 /// **Design.** They are blocked from the start on, in this thread and in those that it starts. No
 /// handler runs: one thread asks for them.
@@ -23,7 +23,7 @@ package final class WaitedSignals {
 
     /// Waits for a signal other than SIGCHLD.
     ///
-    /// - Parameter time: As ``BootTime`` counts; one that is over does not wait.
+    /// - Parameter time: As ``BootTime`` counts; does not wait if it has passed.
     /// - Returns: The signal; nil when the time is over, and after the end of a child.
     package func next(until time: UInt64 = 0) -> Int32? {
         let now = BootTime.now

@@ -1,19 +1,20 @@
 package import Glibc
 
-/// A file that is written as a whole: a part beside it takes its name when all is in it.
+/// A file that is written as a whole: a temporary file beside it takes its name when it is
+/// complete.
 ///
 /// A reader sees the former file or the new one, also after a kill, a full disk or a loss of power.
-/// Only a regular file is replaced. Open files (`-`, `/dev/stdout`, `/dev/fd/N`), a pipe that
-/// somebody reads and a device of characters are written as they are. A folder, a disk and a socket
-/// are refused.
+/// Only a regular file is replaced. Open files (`-`, `/dev/stdout`, `/dev/fd/N`), a pipe with a
+/// reader and a character device are written directly. A folder, a disk and a socket are refused.
 package final class WholeFile {
-    /// Who can read a file, and whether it may be there.
+    /// The permissions of a file, and whether it may exist already.
     package enum Rule: Sendable {
         /// Only its owner, whatever is replaced.
         case secret
-        /// The same, and nothing has the name: no secret goes where somebody may look already.
+        /// The same, and the name must be free: a secret never goes to a file that others may have
+        /// open.
         case newSecret
-        /// The same as of the file that is replaced, or else as the process makes files.
+        /// The permissions of the file that is replaced, or else the process's default.
         case asBefore
     }
 
@@ -49,7 +50,7 @@ package final class WholeFile {
         case .replaced(let target, let former):
             let part = Self.part(of: target)
             places = (target, part)
-            // Of a process of this number that was killed.
+            // Left by a process with this number that was killed.
             unsafe unlink(part)
             let mode: mode_t = rule == .asBefore ? 0o666 : 0o600
             descriptor = unsafe open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode)
@@ -62,7 +63,7 @@ package final class WholeFile {
 
     deinit {
         close(descriptor)
-        // After it was kept there is none of this name.
+        // After `keep()` there is no part of this name.
         if let places { unsafe unlink(places.part) }
     }
 
@@ -91,7 +92,7 @@ package final class WholeFile {
 
     /// Syncs the part, gives it the name of the file, and syncs the folder.
     ///
-    /// - Throws: Then the former file is there, as it was.
+    /// - Throws: Then the former file is unchanged.
     package func keep() throws(FileFailure) {
         guard let places else { return }
         guard fsync(descriptor) == 0 else { throw FileFailure(path, errno) }
@@ -130,7 +131,8 @@ package final class WholeFile {
 
     /// Finds out whether a file can be written, without making or writing one.
     ///
-    /// A pipe is not opened: its reader would see its end, and may come as late as the file.
+    /// A pipe is not opened: its reader would see its end, and may come as late as the file's
+    /// bytes.
     package static func check(_ path: String, _ rule: Rule) throws(FileFailure) {
         switch try target(path, rule) {
         case .descriptor(let number):
@@ -190,11 +192,11 @@ package final class WholeFile {
         return FilePath.folder(of: target) + "\(start).\(getpid()).part"
     }
 
-    /// Gives the part the owner and the permissions of the file that it replaces: who reads that
-    /// file reads the new one.
+    /// Gives the part the owner and the permissions of the file that it replaces, so that the
+    /// readers of that file can read the new one.
     package static func adopt(_ former: stat, _ descriptor: Int32) -> Bool {
         let isOwned = fchown(descriptor, former.st_uid, former.st_gid) == 0
-        // A group can be out of reach for its owner.
+        // An owner may not be allowed to set a group.
         return (isOwned || former.st_uid == geteuid())
             && fchmod(descriptor, former.st_mode & 0o777) == 0
     }

@@ -5,7 +5,7 @@ package struct Trace: Sendable, Equatable {
     package let records: [TraceRecord]
     /// Whether the file ends in the middle of a record, which is left out.
     ///
-    /// So does the file of a service that was killed.
+    /// The file of a service that was killed does.
     package let isCutOff: Bool
 
     /// Reads the bytes of a file.

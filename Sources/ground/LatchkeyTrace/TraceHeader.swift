@@ -1,8 +1,9 @@
 /// The first 64 bytes of a trace, which say how to read the rest.
 ///
-/// A trace is what `latchkey serve --record` writes and `latchkey compare --trace` reads: which
-/// kind of operation touched which property when, without a name or a value. `docs/traces.md`
-/// describes the format, number by number. All numbers are little-endian.
+/// `latchkey serve --record` writes a trace, and `latchkey compare --trace` reads it: the kind, the
+/// property and the time of each operation, without a name or a value.
+/// `docs/schemas/trace-format.md` describes the format, number by number. All numbers are
+/// little-endian.
 package struct TraceHeader: Sendable, Equatable {
     /// The format that this program writes, and the newest that it reads.
     package static let formatVersion: UInt16 = 1

@@ -2,7 +2,7 @@
 package struct TraceRecord: Sendable, Equatable {
     package static let byteCount = 16
 
-    /// What an operation did.
+    /// The kind of an operation.
     package enum Kind: UInt8, CaseIterable, Sendable {
         case get = 1
         case put = 2
@@ -22,7 +22,7 @@ package struct TraceRecord: Sendable, Equatable {
     package var kind: Kind
     /// Which power of two the size of the value reaches: see ``sizeClass(byteCount:)``.
     ///
-    /// 0 if the size is not known, as for what only reads.
+    /// 0 if the size is not known, as for reads.
     package var sizeClass: UInt8
     /// Whether the operation is a step of the same transaction as the record before.
     package var isJoined: Bool
@@ -41,8 +41,8 @@ package struct TraceRecord: Sendable, Equatable {
         self.isJoined = isJoined
     }
 
-    /// The class of a value with so many bytes: 1 for one byte, 2 for two and three, 3 for four to
-    /// seven, and so on.
+    /// The class of a value of this size: 1 for one byte, 2 for two and three, 3 for four to seven,
+    /// and so on.
     package static func sizeClass(byteCount: Int) -> UInt8 {
         UInt8(Int.bitWidth - max(1, byteCount).leadingZeroBitCount)
     }

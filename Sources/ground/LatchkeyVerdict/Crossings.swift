@@ -20,7 +20,7 @@ extension Verdict {
         package var ratio: Double { fromSpeed / toSpeed }
     }
 
-    /// Another strategy is to be used in cases next to each other than the one that is named.
+    /// Neighbouring cases in which to use another strategy than the named one.
     struct Flip {
         var places: [Int]
         var strategy: String
@@ -43,8 +43,8 @@ extension Verdict {
     /// The cliffs, the deepest first: the throughput falls by more than a factor of 3 between two
     /// neighbouring numbers of threads.
     ///
-    /// Short slices hide a convoy, so that a fall from rounds to repeats can be greater than it is.
-    /// It is told no greater than that of the repeats, nor than that in the table.
+    /// Short slices hide a convoy, so that a fall from rounds to repeats can look greater than it
+    /// is. It is reported as at most that of the repeats, and at most that in the table.
     package var cliffs: [Cliff] {
         guard table.figure == .throughput else { return [] }
         let found = table.sweeps.flatMap { sweep in
@@ -72,7 +72,7 @@ extension Verdict {
         return fall.ratio > Self.collapseMin && Ratio(long, short).low > 1 ? fall : nil
     }
 
-    /// Where another strategy is to be used than the one that is named, in the order of the cases.
+    /// The cases in which to use another strategy than the named one, in their order.
     var flips: [Flip] {
         guard let strategy, places.count > 1 else { return [] }
         var found: [Flip] = []

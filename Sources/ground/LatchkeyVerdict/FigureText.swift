@@ -26,7 +26,7 @@ package enum FigureText {
 
     /// `1 min 20 s`, for people who wait.
     package static func waitingTime(seconds: Double) -> String {
-        // What a file says can be any number.
+        // A number from a file can have any value.
         let whole = Int(min(max(0, seconds), 1e15).rounded(.up))
         if whole < 60 { return "\(whole) s" }
         if whole < 3_600 { return "\(whole / 60) min \(whole % 60) s" }

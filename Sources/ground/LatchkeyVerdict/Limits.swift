@@ -1,8 +1,8 @@
 /// The limits beyond which a faster strategy does not replace the current one.
 ///
-/// A limit counts in a case only if the current strategy keeps it there: what all locks do in a
-/// case is no reason against one of them. Within the limits, fairness, waits and processor time are
-/// advice, and decide nothing.
+/// A limit is valid in a case only if the current strategy keeps it there: a weakness of all locks
+/// in a case is no reason against one of them. Within the limits, fairness, waits and processor
+/// time are advice, and decide nothing.
 package struct Limits: Sendable, Equatable {
     /// The part of its fair share that the thread with the fewest operations gets.
     package var leastShare: Double?
@@ -55,10 +55,11 @@ package struct Limits: Sendable, Equatable {
 /// Which of several equally good strategies is preferred.
 ///
 /// By traits, never by figures or names, so that noise does not change it:
-/// 1. what comes with the platform before what is ours, or a program's own;
-/// 2. what blocks before what spins for a while and then blocks, and that before what only polls;
-/// 3. what is plain before what copies the value or applies writes later;
-/// 4. what promises less: each promise more is one that somebody can come to rely on;
+/// 1. strategies of the platform before ours, or a program's own;
+/// 2. those that block before those that spin and then block, and these before those that only
+///   poll;
+/// 3. plain ones before those that copy the value or apply writes later;
+/// 4. those that promise less: code can come to rely on each further promise;
 /// 5. the order of `latchkey strategies`, and of the command line.
 package struct Preference: Sendable, Comparable {
     package var comesWithPlatform: Bool

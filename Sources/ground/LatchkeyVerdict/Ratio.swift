@@ -2,20 +2,21 @@ internal import Foundation
 
 /// How many times as fast one strategy is as another, with a 95 % interval.
 ///
-/// Only what was measured next to each other is compared. In one case each repeat gives one ratio:
-/// the median of those within the **rounds** after it, or where one of the two has none, that of
-/// the repeat. What disturbs both cancels in it, and what does not is in the interval.
+/// Only figures that were measured next to each other are compared. In one case each repeat gives
+/// one ratio: the median of those within the **rounds** after it, or where one of the two has none,
+/// that of the repeat. A disturbance of both cancels in it; a disturbance of one side is in the
+/// interval.
 ///
 /// The interval is a **bootstrap by repeat**: repeats are drawn, because rounds after one repeat
 /// are more alike than those after another one. The standard error that drawing gives to a mean has
 /// a closed form, so nothing is drawn, and the interval is the same each time. With few repeats it
 /// is too narrow. So it is wider by ``widening(_:)``, which was found with recorded rounds.
 ///
-/// Over several cases it is the geometric mean. The same repeats are drawn in all of them, since
-/// what disturbs one case disturbs the next one, too.
+/// Over several cases it is the geometric mean. The same repeats are drawn in all of them, since a
+/// disturbance of one case disturbs the next one, too.
 ///
 /// The value is the ratio of the figures in the table; where that is outside of the interval, it is
-/// its end. So a sentence that has both is never at odds with itself.
+/// its end. So a sentence that has both never contradicts itself.
 ///
 /// **Law.** The ratio of B to A is the inverse of that of A to B, with its interval.
 package struct Ratio: Sendable, Equatable {
@@ -25,12 +26,12 @@ package struct Ratio: Sendable, Equatable {
 
     /// Fewer repeats have no interval.
     package static let repeatsMin = 3
-    /// Of a normal distribution: 95 % are within so many standard errors.
+    /// Of a normal distribution, 95 % are within this many standard errors.
     fileprivate static let normalQuantile = 1.96
-    /// Fewer rounds after a repeat have no median to speak of.
+    /// Fewer rounds after a repeat have no useful median.
     private static let roundsMin = 3
 
-    /// By how much the interval of the bootstrap is widened that has so many repeats.
+    /// The factor by which the interval of the bootstrap is widened for a number of repeats.
     ///
     /// In simulations that draw recorded rounds, with 0 to 0.4 busy processors beside them, 95 % of
     /// the intervals hold the truth with a factor of 2.0 to 3.1 for three repeats, 1.2 to 1.7 for
@@ -56,10 +57,10 @@ package struct Ratio: Sendable, Equatable {
         value = min(max(exp(table), low), high)
     }
 
-    /// Of two sides that were not taken next to each other.
+    /// The ratio of two sides that were not measured next to each other.
     ///
     /// Each of them adds its error, which is widened for the number of its values. A side with too
-    /// few values for an error of its own is taken to vary as the other one does.
+    /// few values for an error of its own gets that of the other one.
     ///
     /// - Parameters:
     ///   - before: the logarithms of the values of each case, repeats or runs. Those with one key
@@ -76,7 +77,7 @@ package struct Ratio: Sendable, Equatable {
     ) {
         let (old, new) = Self.sides(before, after)
         let count = Double(max(1, comparisonCount))
-        // The bound of a normal distribution's tails, exp(−z² / 2).
+        // The limit of a normal distribution's tails, exp(−z² / 2).
         let quantile = count > 1 ? (2 * log(count / 0.05)).squareRoot() : Self.normalQuantile
         let half = quantile * max(hypot(old.widenedError, new.widenedError), errorMin)
         let center = new.center - old.center
@@ -131,14 +132,14 @@ private struct Interval {
     var center = 0.0
     /// The standard error that drawing repeats gives.
     var error = 0.0
-    /// Of the case that has the fewest.
+    /// The repeats of the case that has the fewest.
     var repeats: Int
 
     init(_ cases: [[Int: Double]]) {
         repeats = cases.map(\.count).min() ?? 0
         guard repeats > 0 else { return }
         let count = Double(cases.count)
-        // What each repeat adds to the mean.
+        // The share of each repeat in the mean.
         var shares: [Int: Double] = [:]
         for values in cases {
             let own = Double(values.count)
@@ -188,7 +189,7 @@ extension Dictionary {
     }
 }
 
-/// Of one value at least.
+/// The median of at least one value.
 func median(_ values: [Double]) -> Double {
     let sorted = values.sorted()
     let middle = sorted.count / 2

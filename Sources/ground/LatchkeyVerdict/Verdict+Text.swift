@@ -5,19 +5,19 @@ package struct VerdictText: Sendable {
 
     /// Line one: which strategy to use.
     package let sentence: String
-    /// Line two: where the answer is another one, in one clause for each condition.
+    /// Line two: where the answer differs, in one clause for each condition.
     package let flip: String
     /// Line three, what must not be used here and why: a sentence, or nothing.
     package let news: [String]
-    /// Why each of those that are passed over is not named, a sentence each.
+    /// For each strategy that is passed over, a sentence why it is not named.
     package let passedOver: [String]
-    /// How the strategy that is named stands to the others, a sentence each.
+    /// How the named strategy compares with the others, a sentence each.
     package let notes: [String]
 
     /// - Parameters:
     ///   - verdict: what was decided.
     ///   - asked: the current strategy that was asked for.
-    ///   - failures: what failed a check, with a clause that says so.
+    ///   - failures: strategies that failed a check, with a clause that says so.
     package init?(_ verdict: Verdict, asked: String, failures: [(String, clause: String)] = []) {
         guard let name = verdict.strategy, let current = verdict.current else { return nil }
         sentence = verdict.sentence(name, current, asked)
@@ -36,7 +36,7 @@ package struct VerdictText: Sendable {
     private static let clauseCountMax = 3
     private static let clauseWordCountMax = 36
 
-    /// What must not be used here, as line three.
+    /// Line three: the strategies that must not be used here.
     package static func news(_ all: [Verdict.Avoided]) -> [String] {
         guard !all.isEmpty else { return [] }
         let shown = fitting(all.map(\.text))
@@ -46,7 +46,7 @@ package struct VerdictText: Sendable {
         ]
     }
 
-    /// Those for which line three has no room.
+    /// The strategies for which line three has no room.
     private static func rest(_ all: [Verdict.Avoided]) -> [String] {
         let texts = all.map(\.text)
         let left = texts.dropFirst(fitting(texts).count)
@@ -75,7 +75,7 @@ extension Verdict {
             return "Use \(subject): `\(asked)` \(excluded.reason)."
         }
         let verb = isStandIn || name != current ? "Use" : "Keep"
-        // What matters least goes first, where there is no room.
+        // Where there is no room, the least important part is left out first.
         let (gain, exception) = name == current ? ("", "") : self.gain(name)
         let texts = [subject, short].flatMap { subject in
             name == current
@@ -136,7 +136,7 @@ extension Verdict {
         return "\(isOne ? "`\(name)` is" : "\(count) others are") faster\(average), but \(reason)"
     }
 
-    /// A mean of greater differences than this tells a reader nothing.
+    /// A mean of greater differences than this is useless to a reader.
     private static let gainSpreadMax = 3.0
     /// A case with less than this part of the mean is named beside it.
     private static let leastShareMin = 0.75
@@ -218,8 +218,8 @@ extension Verdict {
         var text: String { "`\(strategy)` \(clause)" }
     }
 
-    /// What is wrong comes first, then what collapses, the deepest first, then what is slow, then
-    /// what breaks a limit.
+    /// Strategies with wrong results come first, then those that collapse, the deepest fall first,
+    /// then slow ones, then those that break a limit.
     package func avoided(_ failures: [(String, clause: String)]) -> [Avoided] {
         let limits = ranked.compactMap { name in
             breach(name, in: places).map { Avoided(strategy: name, clause: $0) }
@@ -229,7 +229,7 @@ extension Verdict {
         return (failed + collapsing + slow + limits).filter { seen.insert($0.strategy).inserted }
     }
 
-    /// A fall that all have is no reason against one.
+    /// A fall that all strategies have is no reason against one.
     private var collapsing: [Avoided] {
         let cliffs = cliffs.filter { cliff in
             ranked.count < 2
@@ -237,7 +237,7 @@ extension Verdict {
         }
         return cliffs.map { cliff in
             let (from, to) = (table.places[cliff.from], table.places[cliff.to])
-            // The deepest fall of a strategy is the first one, and the only one that is told.
+            // The deepest fall of a strategy is the first one, and only that one is reported.
             let falls = cliffs.filter {
                 $0.strategy == cliff.strategy && table.places[$0.from].threads == from.threads
                     && table.places[$0.to].threads == to.threads
@@ -254,7 +254,7 @@ extension Verdict {
         }
     }
 
-    /// Those that are slower than the strategy that is named by as much as a cliff is deep, the
+    /// The strategies that are slower than the named one by at least the depth of a cliff, the
     /// slowest first.
     private var slow: [Avoided] {
         guard let strategy else { return [] }
@@ -271,7 +271,7 @@ extension Verdict {
 
     // MARK: The list
 
-    /// Those within 10 % of the strategy that is named that could replace it.
+    /// The strategies within 10 % of the named one that could replace it.
     ///
     /// That is of the figures in the table. The truth can be farther away.
     package var asGood: [String] {
@@ -331,8 +331,8 @@ extension Verdict {
         return ends[0].dropLast(units[0].count + 1) + " to " + ends[1]
     }
 
-    /// The difference, over all cases, that a strategy has to have from the named one to be told
-    /// from it: in half of those that are within a factor of two.
+    /// The difference, over all cases, at which a strategy can be told from the named one: in half
+    /// of those that are within a factor of two.
     package var sensitivity: Double? {
         guard let strategy else { return nil }
         let widths = ranked.filter { $0 != strategy }.compactMap { ratio($0, to: strategy) }
@@ -346,7 +346,8 @@ extension Verdict {
     /// `on 4 threads`, or `with 95 % reads on 4 threads`.
     package func text(_ place: Int) -> String { text([place]) }
 
-    /// Neighbours of one sweep: `on 2 to 8 threads`; without them, if these are all of the run.
+    /// Neighbours of one sweep: `on 2 to 8 threads`; without the threads, if these are all of the
+    /// run.
     private func text(_ places: [Int]) -> String {
         let place = table.places[places[0]]
         let threads = (place.unit == "thread" ? "on " : "over ") + range(places)
@@ -365,6 +366,6 @@ extension Verdict {
 }
 
 extension String {
-    /// Of text for people.
+    /// The number of words of a text for people.
     package var wordCount: Int { split(separator: " ").count }
 }

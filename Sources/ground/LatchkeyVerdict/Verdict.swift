@@ -1,31 +1,31 @@
 internal import Foundation
 
-/// Which strategy to use: one rule, on the ratios of what was measured next to each other.
+/// Which strategy to use: one rule, on the ratios of figures that were measured next to each other.
 ///
-/// **The rule.** What one has is replaced by a strategy if the ``Ratio`` of the two
+/// **The rule.** A strategy replaces the current one if the ``Ratio`` of the two
 /// - begins at 1.10 or above over all cases,
-/// - and ends below 0.90 in no case. A collapse outweighs this: a case in which what one has is
-///   surely three times as slow;
+/// - and ends below 0.90 in no case. A collapse outweighs this: a case in which the current
+///   strategy is surely three times as slow;
 /// and if that strategy keeps the ``Limits``, and copies only where reads dominate. Of several,
-/// those go that another one of them would replace. Of the rest the first one by ``Preference`` is
-/// named, so that traits decide between equals, and not noise.
+/// those that another one of them would replace are dropped. The first of the rest by
+/// ``Preference`` is named, so that traits decide between equals, and not noise.
 ///
-/// The intervals are all that noise changes: it makes them wider. A verdict is not weakened again
-/// because the machine was busy.
+/// Noise only makes the intervals wider. A verdict is not weakened again because the machine was
+/// busy.
 ///
 /// **No current strategy.** If it was not measured, or cannot be ranked, the most preferred one
 /// stands in for it; one that collapses, or copies where writes are frequent, only if all do.
 package struct Verdict: Sendable {
-    /// What is better by less does not count.
+    /// The least ratio that counts as better.
     package static let gainMin = 1.1
-    /// What is not surely slower than this is no loss.
+    /// A ratio that is not surely below this is no loss.
     package static let lossMin = 0.9
-    /// What is slower by this factor collapses.
+    /// The factor by which a strategy that collapses is slower.
     package static let collapseMin = 3.0
     /// Room for the rounding of equal figures.
     private static let rounding = 1e-9
 
-    /// A strategy that is surely better on average, and is not named nevertheless.
+    /// A strategy that is surely better on average, but is not named.
     package struct PassedOver: Sendable {
         package var strategy: String
         /// To the current one, over all cases.
@@ -43,11 +43,11 @@ package struct Verdict: Sendable {
     }
 
     package let table: VerdictTable
-    /// Those that can be ranked, the fastest first: by the geometric mean over all cases.
+    /// The strategies that can be ranked, the fastest first: by the geometric mean over all cases.
     package let ranked: [String]
     /// The others, with the reason.
     package let excluded: [(strategy: String, reason: String)]
-    /// What stays unless another is better; nil if nothing is ranked.
+    /// The strategy that stays unless another is better; nil if nothing is ranked.
     package private(set) var current: String?
     /// Whether `current` is not the one that was asked for.
     package let isStandIn: Bool
@@ -120,11 +120,11 @@ package struct Verdict: Sendable {
         return steady.first { !copiesTooMuch($0, places) } ?? steady.first ?? preferred.first
     }
 
-    // MARK: What is known
+    // MARK: Knowledge
 
     var places: [Int] { Array(table.places.indices) }
 
-    /// How one strategy stands to another over these cases, or over all.
+    /// The ratio of one strategy to another over these cases, or over all.
     package func ratio(_ one: String, to other: String, in places: [Int]? = nil) -> Ratio? {
         let places = places ?? self.places
         let found = places.compactMap { pairings[$0][one]?[other] }
@@ -145,8 +145,8 @@ package struct Verdict: Sendable {
         }
     }
 
-    /// The strategies that look better than the current one, and surely are not yet, where a
-    /// narrower interval could decide.
+    /// The strategies that look better than the current one, but not surely, where a narrower
+    /// interval could decide.
     package var undecided: [String] {
         ranked.filter { name in
             guard let current, name != current, !isBarred(name),
@@ -177,7 +177,7 @@ package struct Verdict: Sendable {
         isBetter(one, than: other, in: places) && loss(one, beside: other, in: places) == nil
     }
 
-    /// The case in which the first one is surely slower than the other, and most so.
+    /// The case in which the first one is surely slower than the other, by the most.
     private func loss(_ one: String, beside other: String, in places: [Int]) -> Int? {
         guard !isFarAhead(one, of: other, in: places) else { return nil }
         let losses = places.compactMap { place in
@@ -186,7 +186,7 @@ package struct Verdict: Sendable {
         return losses.min { $0.ratio.value < $1.ratio.value }?.place
     }
 
-    /// What is to be used in these cases instead of a strategy, if anything.
+    /// The strategy to use in these cases instead of another one, if any.
     func better(than name: String, in places: [Int]) -> String? {
         let able = ranked.filter {
             $0 != name && replaces($0, name, in: places) && bar($0, in: places) == nil
@@ -206,7 +206,7 @@ package struct Verdict: Sendable {
         return Obstacle(kind: .slower, text: "`\(current)` is better \(text(place)) (\(gain))")
     }
 
-    /// What forbids a strategy in these cases, whatever its speed.
+    /// The obstacle to a strategy in these cases, whatever its speed.
     func bar(_ name: String, in places: [Int]) -> Obstacle? {
         guard name != current else { return nil }
         if copiesTooMuch(name, places) {

@@ -1,9 +1,9 @@
-/// What was measured, as far as a verdict needs it: strategies, cases, and figures for each pair.
+/// The measurements that a verdict needs: strategies, cases, and figures for each pair.
 ///
 /// It knows neither where the figures come from nor what a strategy is: a comparison fills it, and
 /// trials of a service can.
 package struct VerdictTable: Sendable {
-    /// What stays the same while strategies are compared.
+    /// The conditions that stay the same while strategies are compared.
     package struct Place: Hashable, Sendable {
         package var threads: Int
         /// Cases of one workload differ in their threads only.
@@ -30,15 +30,15 @@ package struct VerdictTable: Sendable {
         }
     }
 
-    /// What one strategy did in one case.
+    /// The figures of one strategy in one case.
     package struct Figures: Sendable {
         /// As the table shows it, so that more is better.
         package var speed: Double
-        /// By the index of the repeat; those with one index were taken next to each other.
+        /// By the index of the repeat; those with the same index were taken next to each other.
         package var repeats: [Int: Double]
-        /// The slices of the rounds after each repeat; nil for one that does not count.
+        /// The slices of the rounds after each repeat; nil for an invalid one.
         ///
-        /// What has the same place in two strategies was taken within a fraction of a second.
+        /// Slices at the same index in two strategies were taken within a fraction of a second.
         package var rounds: [Int: [Double?]]
         package var limits: Limits
 
@@ -94,11 +94,10 @@ package enum RankedFigure: Sendable {
     case throughput
     case responseP99
 
-    /// From here on a shorter response is told as a factor: its share would be 99 or 100 %.
+    /// From this ratio on, a shorter response is given as a factor: its share would be 99 or 100 %.
     private static let shareMax = 100.0
 
-    /// By how much more a strategy does that is this many times as fast: `28 % more`, `2.10 times
-    /// as many`.
+    /// The gain of a strategy that is this many times as fast: `28 % more`, `2.10 times as many`.
     package func gain(_ ratio: Double) -> String {
         switch self {
         case .throughput: amount(ratio) + (ratio < 2 ? " more" : " as many")
@@ -121,7 +120,7 @@ package enum RankedFigure: Sendable {
         }
     }
 
-    /// By how much slower a strategy is that another is this many times as fast as.
+    /// The loss of a strategy, if another one is this many times as fast.
     package func loss(_ ratio: Double, than name: String) -> String {
         (ratio < 2
             ? FigureText.percent(1 - 1 / ratio) + " slower"

@@ -4,8 +4,8 @@ internal import LatchkeyVerdict
 
 /// The report as Markdown for an issue or a pull request: fewer than 40 lines, with the machine.
 ///
-/// The verdict comes first, then one table of the first workload, then what is needed to repeat the
-/// run. What does not fit is counted.
+/// The verdict comes first, then one table of the first workload, then the facts needed to repeat
+/// the run. Lines that do not fit are counted.
 package struct MarkdownReport {
     /// Lines of the table, without its head.
     private static let rowCountMax = 17

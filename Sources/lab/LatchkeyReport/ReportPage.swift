@@ -7,14 +7,14 @@ internal import LatchkeyVerdict
 /// The report as one page of HTML, which loads nothing from anywhere.
 ///
 /// `report.html` has the style and a script that draws the report's own JSON. Besides the report
-/// the page gets what follows from it by rules that the other reports share: sentences, the order
-/// of strategies, which of them are best.
+/// the page gets its conclusions by the rules of the other reports: sentences, the order of
+/// strategies, which of them are best.
 ///
-/// The page has a bound on its size. A run of many workloads shows as many of them as fit, and the
-/// page says how many are only in the JSON and CSV files.
+/// The page has a size limit. A run of many workloads shows as many of them as fit, and the page
+/// says how many are only in the JSON and CSV files.
 package struct ReportPage {
     package static let byteCountMax = 500_000
-    /// The part of it for everything else than the workloads.
+    /// The part of it for everything except the workloads.
     private static let reservedByteCount = 120_000
 
     private let report: ComparisonReport
@@ -23,12 +23,12 @@ package struct ReportPage {
         self.report = report
     }
 
-    /// The page; below the report, what changed since another one.
+    /// The page; below the report, the changes since another one.
     package func html(_ changes: ReportDifference? = nil) throws(ReportFileError) -> [UInt8] {
         let content = try Content(report, byteCountMax: Self.byteCountMax - Self.reservedByteCount)
         // Nothing in the data can end the element that holds it.
         let json = try String(decoding: ComparisonReport.json(content), as: UTF8.self)
-        // JSON has escaped control characters; the others would turn the text around them.
+        // JSON has escaped control characters; marks of direction would turn the text around them.
         let data = TerminalStyle.withoutControls(json)
             .replacing("<", with: "\\u003c")
         // Only the page's own script knows this number.
@@ -40,7 +40,7 @@ package struct ReportPage {
         )
     }
 
-    /// A page without a report: only what changed from one to another.
+    /// A page without a report: only the changes from one to another.
     package static func html(of changes: ReportDifference) -> [UInt8] {
         let head = file.split(separator: "<body>", maxSplits: 1)[0]
             .replacing("script-src 'nonce-{nonce}';", with: "")
@@ -55,9 +55,9 @@ package struct ReportPage {
     }
 }
 
-/// What the script draws.
+/// The data that the script draws.
 private struct Content: Encodable {
-    /// What the rules say of a case or baseline.
+    /// The marks of a case or baseline by the rules.
     struct Mark: Encodable {
         var isBest: Bool
         /// The share of the best speed in the same case.
@@ -73,7 +73,7 @@ private struct Content: Encodable {
     /// Without repeats, rounds, crossovers and cliffs, which the script does not draw from, and
     /// with the workloads that fit.
     var report: ComparisonReport
-    /// Strategies and baselines as they stand everywhere.
+    /// Strategies and baselines in the order of all reports.
     let order: [String]
     /// For each strategy and baseline the number of its look: colour, shape and dashes.
     let looks: [String: Int]
@@ -82,7 +82,7 @@ private struct Content: Encodable {
     var workloadsLeft = 0
     /// For each case of the report, then for each baseline.
     var marks: [Mark] = []
-    /// The strategies of which the verdict speaks, at most five; the others are grey.
+    /// The strategies that the verdict names, at most five; the others are grey.
     let shown: [String]
     let crossovers: [String]
     let crossoversLeft: Int
@@ -147,8 +147,9 @@ private struct Content: Encodable {
 extension Content {
     private static let shownCountMax = 5
 
-    /// The one to use, the current one, where it flips, the first of what must not be used here,
-    /// what is surely better and not named, those within 10 % of the first, and then the best.
+    /// The strategy to use, the current one, those to which it flips, the first that must not be
+    /// used here, those that are surely better but not named, those within 10 % of the first, and
+    /// then the best.
     private static func shown(_ report: ComparisonReport, _ ranking: Ranking) -> [String] {
         guard !ranking.isRefused else { return Array(ranking.order.prefix(shownCountMax)) }
         let verdict = ranking.verdict

@@ -30,7 +30,7 @@ struct TerminalColumn {
     typealias Summary = ComparisonReport.Summary
 
     var heading: String
-    /// What does not fit is left out, beginning with the greatest number.
+    /// Columns that do not fit are left out, beginning with the greatest number.
     var order: Int
     var text: (Case) -> String?
 
@@ -50,7 +50,7 @@ struct TerminalColumn {
     }
 
     /// From left to right: how the ranked figure compares, response, throughput in an open loop,
-    /// wait, hold, and what they cost.
+    /// wait, hold, and their costs.
     static func all(isOpen: Bool, _ ranking: Ranking) -> [TerminalColumn] {
         let (time, quantile) = (FigureText.duration, FigureText.quantile)
         let comparison = [

@@ -143,7 +143,7 @@ package struct TerminalReport {
         }
     }
 
-    // MARK: What follows from it
+    // MARK: Conclusions
 
     private var crossovers: String {
         let shown = report.crossovers.filter { $0.touches(ranking.bestThree) }

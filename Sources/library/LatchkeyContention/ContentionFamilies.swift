@@ -5,7 +5,7 @@ import LatchkeySync
 ///
 /// Their names are part of the HTTP contract.
 enum ContentionFamilies {
-    /// Writes some of the figures: unless told otherwise, those that every lock has.
+    /// Writes some of the figures: by default those that every lock has.
     static func write(
         _ meters: [MeterReading],
         _ figures: [Figure] = ofLocks,
@@ -147,7 +147,7 @@ struct MeterReading {
     /// A named lock has its name as a label.
     ///
     /// A strategy of the service has its role, the serving one too, so that a sum over one role
-    /// does not count those of comparisons.
+    /// leaves out comparisons.
     func labels(_ mode: AccessMode?) -> Labels {
         var pairs = [(name: "strategy", value: meter.strategy)]
         if let lock = meter.lock { pairs.insert(("lock", lock), at: 0) }

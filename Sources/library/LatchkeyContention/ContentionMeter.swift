@@ -9,17 +9,17 @@ import Synchronization
 /// One meter serves all guards (stripes) of a strategy; each guard has its own ``ContentionProbe``,
 /// which writes here.
 ///
-/// **Design.** Every figure is in words that a thread has for itself (``PerThreadCounters``),
-/// written with plain relaxed stores and added up for a reading. Nothing in the meter locks, except
-/// that ``reset()`` and a report exchange the baseline under a lock that no access takes. The
-/// figures only grow, as Prometheus' counters must; a reset remembers what they were, and the
-/// report subtracts that. Maxima cannot be subtracted: each is kept with the number of its period,
-/// and one of an earlier period reads as 0.
+/// **Design.** Every figure is in words that belong to one thread (``PerThreadCounters``), written
+/// with plain relaxed stores and added up for a reading. Nothing in the meter locks, except that
+/// ``reset()`` and a report exchange the baseline under a lock that no access takes. The figures
+/// only grow, as Prometheus' counters must; a reset remembers what they were, and the report
+/// subtracts that. Maxima cannot be subtracted: each is kept with the number of its period, and one
+/// of an earlier period reads as 0.
 ///
 /// An acquisition is counted when it is asked for. One that takes place at another guard is taken
 /// back (``ContentionProbe/beginsAgain(_:)``), perhaps after a scrape has shown it: then the counts
-/// stay as shown until as many others have come. What is counted and timed during a reading may
-/// be in it in part: acquisitions without their wait, and a sum without its count.
+/// stay as shown until as many others have come. A reading may hold a part of an access that takes
+/// place meanwhile: acquisitions without their wait, and a sum without its count.
 @usableFromInline package final class ContentionMeter: Sendable {
     /// ``Strategy/name``.
     package let strategy: String
@@ -110,8 +110,8 @@ import Synchronization
 
     /// Whether contended acquisitions are counted one by one.
     ///
-    /// A lock that is never tried does not tell of waiting, so that what is reported for it is a
-    /// guess from a look at the holder; see ``ContentionProbe``.
+    /// A lock that is never tried does not tell of waiting. Its figure is a guess from a look at
+    /// the holder; see ``ContentionProbe``.
     package var countsContendedExactly: Bool { traits.tellsOfWaiting }
 
     /// The cost of metering, if it was measured.
@@ -162,7 +162,7 @@ import Synchronization
 
     /// Everything since the last reset, or since the meter was made, and when that was.
     package var readingSinceReset: (reading: ContentionReading, since: Date) {
-        // The baseline first: what it has, the reading has too.
+        // The baseline first: the reading then has everything that the baseline has.
         let baseline = baseline.read { $0 }
         return (reading.subtracting(baseline.reading), baseline.since)
     }

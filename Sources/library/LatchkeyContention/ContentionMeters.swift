@@ -3,12 +3,12 @@ package import Foundation
 package import LatchkeyMetrics
 package import LatchkeySync
 
-/// All meters of a process, of which reports and metrics are made, and how long each strategy of
-/// the service has served.
+/// All meters of a process, for reports and metrics, and how long each strategy of the service has
+/// served.
 ///
 /// Meters are added at start, at the first switch to a strategy, or when a comparison ends, and
-/// stay. There is at most one for a strategy in a role, so that the list is bounded and the labels
-/// of two never agree.
+/// stay. There is at most one for a strategy in a role, so that the list is limited and no two have
+/// the same labels.
 package final class ContentionMeters: Sendable {
     private let state = Guarded<State>(State())
     private let clock: @Sendable () -> UInt64
@@ -85,8 +85,8 @@ package final class ContentionMeters: Sendable {
         }
     }
 
-    /// How often the strategies of the service were entered since the start, and how often not at
-    /// once.
+    /// The accesses to the strategies of the service since the start, and those that could not
+    /// enter at once.
     ///
     /// The counters that a scrape shows, without the rest of it.
     package var servingCounts: (acquisitions: UInt64, contended: UInt64) {

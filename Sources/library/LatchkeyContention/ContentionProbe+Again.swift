@@ -24,8 +24,7 @@ extension ContentionProbe {
     /// Counts an access that asked another guard before, and was withdrawn there.
     ///
     /// It is one acquisition, of this guard. If it has waited, it is contended here. If it was
-    /// timed or has waited, it is timed here, from the time of its first ask as far as that was
-    /// looked at.
+    /// timed or has waited, it is timed here, from its first ask if that time was read.
     @inline(never) package func asksAgain(
         _ request: AccessRequest,
         after earlier: MeteredEntry

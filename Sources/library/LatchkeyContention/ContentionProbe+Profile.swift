@@ -2,8 +2,8 @@ import LatchkeyMetrics
 public import LatchkeySync
 import Synchronization
 
-// What a probe does for a profile, out of line: for contended accesses that are recorded, and for
-// whoever keeps them waiting. ``ProfileWaits`` describes the design.
+// The part of a probe that records for a profile, out of line: for contended accesses that are
+// recorded, and for the threads that keep them waiting. ``ProfileWaits`` describes the design.
 
 extension ContentionProbe {
     /// Begins the record of a wait, if this is one of those that are recorded.

@@ -7,17 +7,18 @@ import Synchronization
 // describes the design.
 
 extension ContentionProbe {
-    /// A timed entry that took longer has waited, even if no thread was seen inside when it asked.
+    /// A timed entry that took longer has waited, even if no thread was inside when it asked.
     ///
     /// For `mutex` only: where the kernel hands the lock to a thread that still has to wake up,
     /// no thread is inside meanwhile. Many times what an uncontended entry takes.
     static let unmistakableWaitNanoseconds: UInt64 = 2_000
 
-    /// So many contended accesses of a thread are all timed, so that a lock that seldom makes
-    /// somebody wait, and then for long, is not missed by the samples.
+    /// The first contended accesses of a thread, up to this number, are all timed.
     ///
-    /// Of those after them, the samples are scaled up: to read the clock inside for each would make
-    /// a short section longer.
+    /// So the samples do not miss a lock that causes rare but long waits.
+    ///
+    /// After these, samples are scaled up: reading the clock inside for each would make a short
+    /// section longer.
     static let timedWaitsMin: UInt64 = 64
 
     /// The first visit of a thread, an acquisition to be timed, or a thread without an index.
@@ -91,7 +92,7 @@ extension ContentionProbe {
     @usableFromInline @inline(never) func stopIfInside() {
         let mark = Self.threadMark
         guard mark != 1, holder.load(ordering: .relaxed) == mark << 1 | 1 else { return }
-        // Not precondition: its sentence is not in release builds.
+        // Not precondition: release builds do not print its message.
         fatalError(
             """
             A body that is guarded by '\(meter.strategy)' entered the same lock again, \

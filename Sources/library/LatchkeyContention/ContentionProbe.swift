@@ -9,32 +9,34 @@ public import Synchronization
 /// to the thread's own count and compares it with the count at which the next acquisition is to be
 /// timed; inside, it leaves its mark in the guard's own word. Everything else is out of line.
 ///
-/// *Which thread writes.* Each call writes to the cell of the thread that makes it, which for an
-/// asynchronous strategy is another one when the access enters than when it asks. So every cell
-/// has one writer, and only sums over threads mean something.
+/// *Which thread writes.* Each call writes to the cell of the thread that makes it. Under an
+/// asynchronous strategy, an access asks on one thread and enters on another. So every cell has one
+/// writer, and only sums over threads mean something.
 ///
 /// *The holder.* The guard's word has the thread that entered exclusively last, and whether it is
 /// still inside. It is stored after entering and before leaving, thus by one thread at a time;
 /// readers that can be inside together leave it alone, because storing it would make them contend.
-/// Relaxed is enough: who is inside is alone and ordered by the strategy, and for who looks from
-/// outside it is a guess that may be out of date, with one exception that is exact. A thread that
-/// finds *itself* inside is inside: it reads nothing older than its own last store, and its last
-/// store before it left said that it left.
+/// Relaxed is enough: the thread inside is alone and ordered by the strategy. For a thread outside,
+/// the word is a guess that may be out of date, with one exact exception. A thread that finds
+/// *itself* inside is inside: it reads nothing older than its own last store, and its last store
+/// before it left said that it left.
 ///
 /// *Re-entry.* So a thread that is blocked and finds itself inside waits for itself. It stops with
-/// a sentence instead, in release builds too. What is submitted to run later may be submitted from
-/// inside and is not checked. Not found is who holds shared access and asks for exclusive.
+/// a message instead, in release builds too. A body that is submitted to run later may be submitted
+/// from inside and is not checked. A thread that holds shared access and asks for exclusive access
+/// is not found.
 ///
 /// *Locks that are not tried* (``StrategyTraits/tellsOfWaiting``). `mutex` must not be tried (a
 /// failed try makes the holder's unlock slow), so it never says that an access is blocked. An
 /// acquisition that is looked at more closely counts as contended if the word says at that moment
 /// that someone is inside: with level `full` and `counts` every one is looked at, with `sampled`
-/// one in many, which then counts for those that it stands for. Who enters or leaves between the
-/// look and the attempt makes the figure wrong in either direction; it is printed as an estimate.
+/// one in many, which then counts for those that it stands for. A thread that enters or leaves
+/// between the look and the attempt makes the figure wrong in either direction; it is printed as an
+/// estimate.
 ///
 /// *The profile.* An access that waits and is recorded by a ``ContentionProfile`` has a bit in
-/// `watch` meanwhile, and whoever leaves looks at that word. It is in a line that is written for
-/// recorded waits only, so that readers that share the guard do not contend for it. Relaxed is
+/// `watch` meanwhile, and a thread that leaves looks at that word. It is in a line that is written
+/// for recorded waits only, so that readers that share the guard do not contend for it. Relaxed is
 /// enough: the slot that the bit leads to has an order of its own.
 ///
 /// *Threads without an index* (more than 4095 at once) share a cell and add atomically; one in
@@ -184,13 +186,13 @@ public final class ContentionProbe: EntryObserver {
             leavesWatched(entry.isWrite, entry.request.site)
         }
         if entry.isWrite || readersExclude {
-            // Its own store of before: no other thread is inside.
+            // Its own earlier store: no other thread is inside.
             holder.store(holder.load(ordering: .relaxed) & ~1, ordering: .relaxed)
         }
     }
 
-    /// What a thread leaves in the holder's word: one more than its index, and 1 for all threads
-    /// without.
+    /// The mark of a thread in the holder's word: its index plus 1; for all threads without an
+    /// index, 1.
     @inlinable static var threadMark: UInt32 { latchkey_system_thread_index() &+ 1 }
 }
 

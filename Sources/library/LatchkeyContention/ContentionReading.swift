@@ -17,8 +17,8 @@ package struct ContentionReading: Sendable, Equatable {
         package var contended: UInt64 = 0
         /// The time that contended entries waited, scaled up.
         ///
-        /// Less than the sum of `wait`, which has the others as well: what the clock and the lock
-        /// take, times a million entries, is more than all the waiting of a slow lock.
+        /// Less than the sum of `wait`, which has the others as well: the cost of the clock and the
+        /// lock, times a million entries, is more than all the waiting of a slow lock.
         package var waitedNanoseconds: UInt64 = 0
         package var wait = Histogram()
         package var hold = Histogram()
@@ -56,8 +56,8 @@ extension ContentionReading {
             waiting &+= cell[MeterLayout.waiting]
             threads += reads.acquisitions | writes.acquisitions == 0 ? 0 : 1
         }
-        // The cells are read one after the other: an entry may have ended in a later one that did
-        // not begin yet in an earlier one.
+        // The cells are read one after the other: the reading may see the end of an entry in a
+        // later cell and miss its beginning in an earlier one.
         waiters = max(0, Int(Int64(bitPattern: waiting)))
     }
 
@@ -102,7 +102,7 @@ extension ContentionReading.Mode {
         return result
     }
 
-    /// Both together.
+    /// The sum of both.
     static func + (left: Self, right: Self) -> Self {
         var both = left.combined(right, &+)
         both.wait.raiseMaxima(to: right.wait)

@@ -1,10 +1,10 @@
 package import Foundation
 internal import LatchkeySync
 
-/// What the meters found: one row for each, in the answer to `GET /v1/contention`.
+/// The findings of the meters: one row for each, in the answer to `GET /v1/contention`.
 ///
 /// The JSON's field names are the properties' here, with the unit last; they are part of the HTTP
-/// contract. What was not measured is `null`, never 0.
+/// contract. A figure that was not measured is `null`, never 0.
 package struct ContentionReport: Codable, Sendable, Equatable {
     package var generatedAt: Date
     /// The strategy that serves now, those that have served, and then the others; of each, the
@@ -182,7 +182,8 @@ extension ContentionReport.Durations {
 }
 
 extension ContentionReport.ByMode {
-    /// Written out so that what was not measured is `null`; the synthesized method leaves it out.
+    /// Written out so that a figure that was not measured is `null`; the synthesized method leaves
+    /// it out.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(read, forKey: .read)

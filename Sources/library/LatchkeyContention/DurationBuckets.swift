@@ -33,8 +33,8 @@ package enum DurationBuckets {
     /// by less than the width of the bucket, a factor of two, in between. It is never above `max`,
     /// and `max` is the answer where the bucket has no upper bound.
     ///
-    /// The first bucket begins at zero, where nothing bounds the error: any place inside it would
-    /// be made up. The answer there is its upper bound, or `max` if that is less.
+    /// The first bucket begins at zero, where the error has no limit. The answer there is its upper
+    /// bound, or `max` if that is less.
     ///
     /// - Returns: `nil` if the buckets are empty.
     static func quantile(_ share: Double, of buckets: [UInt64], max: UInt64) -> UInt64? {

@@ -2,7 +2,7 @@
 ///
 /// `LockMeters.report`, `GET /v1/contention`, the dashboard and `latchkey advise` say it.
 package struct HottestLock: Sendable, Equatable {
-    /// Of holding the lock.
+    /// The times for which the lock was held.
     package struct Hold: Sendable, Equatable {
         package var p99: Duration
         package var max: Duration
@@ -61,8 +61,10 @@ package struct HottestLock: Sendable, Equatable {
 }
 
 extension ContentionReport {
-    /// The sentence about the lock for which requests waited longest: of the strategy that serves
-    /// now, whose row is the first one, since what others made them wait is past.
+    /// The sentence about the lock for which requests waited longest.
+    ///
+    /// Only the strategy that serves now counts, whose row is the first one: the waits of others
+    /// are past.
     static func hottest(_ rows: [Row]) -> String? {
         guard let row = rows.first(where: { $0.role == .serving }) else { return nil }
         let all = Duration.nanoseconds(row.waitTotalNanoseconds)

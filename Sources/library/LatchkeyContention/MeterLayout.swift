@@ -35,7 +35,8 @@
         var waited: Int { first + 2 }
         /// The entries that were asked for here and took place at another guard.
         ///
-        /// A word of its own, since the draws of samples go by the number of those asked for.
+        /// A word of its own, because samples are drawn by the number of entries that were asked
+        /// for.
         var withdrawn: Int { first + 3 }
         var wait: HistogramWords { HistogramWords(first: first + Self.durations) }
         var hold: HistogramWords {

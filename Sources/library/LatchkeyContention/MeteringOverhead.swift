@@ -43,7 +43,7 @@ package struct MeteringOverhead: Codable, Sendable, Equatable {
         )
     }
 
-    /// What reading the clock costs, measured once: the least of some means, since other work on
+    /// The cost of reading the clock, measured once: the least of some means, since other work on
     /// the machine only adds.
     package static let clockNanoseconds: Double = {
         let reads = 50

@@ -8,7 +8,7 @@ final class ShownCounts: Sendable {
     private let acquisitions = Atomic<Int64>(0)
     private let contended = Atomic<Int64>(0)
 
-    /// Raises both counts to what was shown before.
+    /// Raises both counts to those that were shown before.
     func keep(_ acquisitions: inout UInt64, _ contended: inout UInt64) {
         Self.keep(&acquisitions, self.acquisitions)
         Self.keep(&contended, self.contended)

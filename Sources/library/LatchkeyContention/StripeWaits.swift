@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The time that was waited for one stripe of several that share a meter.
+/// The time that accesses waited for one stripe of several that share a meter.
 ///
 /// **Design.** One atomic sum for each stripe, which its probe and the meter hold. It is written
 /// where an access has waited and is timed, thus never on the uncontended path. Relaxed: the sum

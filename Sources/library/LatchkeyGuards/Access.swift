@@ -3,15 +3,15 @@ public import LatchkeyContention
 public import LatchkeySync
 internal import Synchronization
 
-/// One access, from its first ask until it has left: what its meter and its times need.
+/// One access, from its first ask until it has left, with the data for its meter and its times.
 ///
 /// **Design.** The meter stands around the choice of a guard, not on each guard: an access that
 /// begins again at another guard is one acquisition, of the guard that it enters in the end, and
-/// its wait counts from its first ask. The clock is read only where somebody wants the times, while
-/// a switch is under way, and where the access is blocked.
+/// its wait counts from its first ask. The clock is read only where the caller wants the times,
+/// while a switch is under way, and where the access is blocked.
 ///
-/// SAFETY: `@safe` because who has an access keeps its stripe, which keeps the guards, and what was
-/// asked for. References that count would be counted up and down by each access, on one cache line.
+/// SAFETY: `@safe` because the owner of an access keeps its ask, and its stripe, which keeps the
+/// guards. Counted references would make all accesses write to one cache line.
 @safe
 @usableFromInline package struct Access {
     @usableFromInline let request: AccessRequest
@@ -37,7 +37,7 @@ internal import Synchronization
     /// Has been counted as an asker of a guard.
     mutating func chooses(_ section: Guard) { unsafe reference = .passUnretained(section) }
 
-    /// Is an asker no longer: it was accepted, or will not ask.
+    /// Ends its count as an asker: it was accepted, or will not ask.
     func isAccepted() { _ = section?.askers.subtract(1, ordering: .sequentiallyConsistent) }
 
     /// Asks a guard, which follows one that it was withdrawn from, if there was one.
@@ -97,7 +97,7 @@ internal import Synchronization
         unsafe timing?.takeUnretainedValue().held(latchkey_system_nanoseconds() &- entered)
     }
 
-    /// Withdraws it from a guard that does not count any more, or that is not the one to hold.
+    /// Withdraws it from a guard that does not serve any more, or that is not the one to hold.
     mutating func beginsAgain() {
         if let entry { section?.probe?.beginsAgain(entry) }
         hasBegunAgain = true

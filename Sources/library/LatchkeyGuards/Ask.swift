@@ -1,7 +1,7 @@
 public import LatchkeySync
 internal import Synchronization
 
-/// Who asks for an access, and whether the times of it are wanted.
+/// The call site of an access, and whether its times are wanted.
 ///
 /// The mode is that of the function which is given this.
 @usableFromInline package struct Ask: Sendable {

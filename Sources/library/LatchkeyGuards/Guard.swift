@@ -4,10 +4,10 @@ internal import Synchronization
 
 /// The guarded section of a stripe under one strategy.
 ///
-/// **Design.** A class without type parameters, so that all that uses guards is compiled once. What
-/// can be entered by a call has ``tryEnter(_:)``, ``enter(_:)`` and ``leave(_:)``: all locks, and
-/// the writers of `snapshot`. A dispatch queue runs a body instead, and `snapshot` its readers
-/// (``run(_:isBlocked:_:)``). What applies accesses later has a ``SectionQueue``.
+/// **Design.** A class without type parameters, so that all that uses guards is compiled once. All
+/// locks and the writers of `snapshot` are entered by a call: ``tryEnter(_:)``, ``enter(_:)`` and
+/// ``leave(_:)``. A dispatch queue and the readers of `snapshot` run a body instead
+/// (``run(_:isBlocked:_:)``). A guard that applies accesses later has a ``SectionQueue``.
 ///
 /// A guard knows neither the value nor the meter. Its lock has memory of its own: the words of a
 /// value are those of one lock.
@@ -20,12 +20,12 @@ internal import Synchronization
     let traits: StrategyTraits
     /// Writes to the strategy's meter; nil if nothing is measured.
     let probe: ContentionProbe?
-    /// The same for who must not count references: a listing asks many guards.
+    /// The same for callers that must not count references: a listing asks many guards.
     private let probeReference: Unmanaged<ContentionProbe>?
     /// The accesses that are about to be accepted to be applied later.
     ///
-    /// A switch waits until there is none. Sequentially consistent: whoever counts itself loads the
-    /// index of its stripe afterwards, and a switch stores the index before it loads the count.
+    /// A switch waits until there is none. Sequentially consistent: a caller counts itself before
+    /// it loads the index of its stripe, and a switch stores the index before it loads the count.
     let askers = Atomic<Int>(0)
 
     init(_ kind: StrategyKind, _ probe: ContentionProbe?) {
@@ -141,7 +141,7 @@ final class QueueGuard: Guard, @unchecked Sendable {
         if !section.joins(mode) { isBlocked() }
         section.sync(mode) {
             body()
-            // Inside: who enters next finds the queue empty.
+            // Inside: the next access finds the queue empty.
             section.leaves(mode)
         }
     }

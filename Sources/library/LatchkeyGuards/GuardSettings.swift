@@ -1,7 +1,7 @@
 package import LatchkeyContention
 package import LatchkeySync
 
-/// What the guards of one store are made with.
+/// The settings of the guards of one store.
 package struct GuardSettings: Sendable {
     /// The strategy at the start.
     package var kind: StrategyKind

@@ -30,7 +30,7 @@ extension ContentionMeters {
 extension MeteringOverhead {
     /// Measures for about five milliseconds, on the calling thread.
     ///
-    /// Two counters of their own are incremented, so that nothing of it is in any report. The
+    /// Two counters of their own are incremented, so that no report shows the measurement. The
     /// strategy must be one that blocks.
     package static func measure(
         _ strategy: StrategyKind,

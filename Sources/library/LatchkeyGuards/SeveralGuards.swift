@@ -8,21 +8,21 @@ internal import Synchronization
 /// **Design.** Those whose guards apply every access before a call returns are held in ascending
 /// order, by the calling thread. Those that have a queue which applies writes later are entered
 /// after them, in one step (``SectionOrder``). So two accesses cannot wait for each other in a
-/// circle: who waits for such a queue holds all that it needs of the others, and the order on each
-/// queue is the same for all. `Tests/model/switch.c` has it.
+/// circle: an access that waits for such a queue holds all that it needs of the others, and the
+/// order on each queue is the same for all. `Tests/model/switch.c` has it.
 ///
-/// No access begins again that holds something. A stripe whose guard is switched before it is held
-/// is asked once more, before any later one. One that has a queue is counted as asked: a switch
-/// waits until it is on the queue, and enters behind it.
+/// An access that holds something never begins again. If the guard of a stripe is switched before
+/// it is held, that stripe is asked once more, before any later one. At a stripe with a queue, the
+/// access counts as an asker: a switch waits until it is on the queue, and enters after it.
 ///
-/// A switch from queue to queue stores the index in such a step, too, and who is about to enter
-/// looks at the index in its step. So whoever comes after another one on one queue, does so on all.
+/// A switch from queue to queue stores the index in such a step, too, and an access looks at the
+/// index in its own step. So two accesses have the same order on all queues.
 ///
 /// That no two wait for each other rests on this order, and on one switch at a time, which goes
 /// from the first stripe to the last.
 ///
-/// SAFETY: `@unchecked Sendable` because one thread uses it at a time: who holds, and for what is
-/// applied later, the last queue that is reached.
+/// SAFETY: `@unchecked Sendable` because one thread uses it at a time: the holder, or the last
+/// queue that is reached if the access is applied later.
 @usableFromInline final class SeveralGuards: @unchecked Sendable {
     private struct Place {
         let stripe: StripeGuard
@@ -34,7 +34,7 @@ internal import Synchronization
     }
 
     private let mode: AccessMode
-    /// How many are held, from the first one on, by who began without this object.
+    /// How many are held, from the first one on, by a caller that began without this object.
     private var heldCount = 0
     /// Kept, because the accesses do not keep it.
     private let ask: Ask
@@ -57,7 +57,7 @@ internal import Synchronization
         heldCount = count
     }
 
-    /// Where the values are, for who is inside.
+    /// Where the values are, for the thread inside.
     @usableFromInline var values: [ValuePlace] { places.map { $0.stripe.place($0.access) } }
 
     /// Holds all, and blocks until it does.
@@ -124,7 +124,7 @@ internal import Synchronization
         if !new.joins(mode) { places[index].access.isBlocked() }
     }
 
-    /// Is an asker no longer, of any guard.
+    /// Removes the caller as an asker of all guards.
     private func isAccepted() {
         for index in places.indices {
             places[index].counted.take()?.askers.subtract(1, ordering: .sequentiallyConsistent)
@@ -215,7 +215,7 @@ extension SeveralGuards {
     }
 }
 
-/// What was submitted to several stripes, until its completion has been called.
+/// An access that was submitted to several stripes, until its completion has been called.
 ///
 /// **Design.** Blocks on the queues keep this object only, as with a `SubmittedAccess`.
 ///

@@ -3,7 +3,7 @@ internal import LatchkeyStrategies
 internal import LatchkeySync
 internal import Synchronization
 
-/// What the guards of all stripes share.
+/// The state that the guards of all stripes share.
 ///
 /// **Design.** `number` and `isSwitching` belong to the one switch that is under way; others read
 /// them. `meters` is guarded by its lock, which is not held while a meter is made.
@@ -14,13 +14,13 @@ final class SharedGuards: Sendable {
         case loaded
         /// An access that is applied later has counted itself, and has not looked again.
         case counted
-        /// It has found that it may go on, and was not accepted.
+        /// It has found that it may go on, and was not accepted yet.
         case chosen
         /// A switch holds nothing yet of a stripe.
         case begins
         /// A switch holds a stripe, and has stored nothing.
         case held
-        /// A switch has stored the index, and the old guard still counts.
+        /// A switch has stored the index, and the old guard still serves.
         case stored
     }
 

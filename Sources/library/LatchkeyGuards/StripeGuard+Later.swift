@@ -58,15 +58,15 @@ extension StripeGuard {
 
 /// An access that was submitted, until its completion has been called.
 ///
-/// **Design.** A queue destroys a block before others can enter. What a body or its completion
-/// holds may enter the stripe when it ends. So the block has only this object, and who calls the
-/// completion takes both out, outside of the section.
+/// **Design.** A queue destroys a block before others can enter. An object that a body or its
+/// completion holds may enter the stripe when it is destroyed. So the block has only this object,
+/// and the caller of the completion takes both out, outside of the section.
 ///
 /// SAFETY: `@unchecked Sendable` because the queue uses it first, and after that the one that calls
 /// the completion.
 private final class SubmittedAccess: @unchecked Sendable {
     private var access: Access
-    /// With ``ask``, what the access does not keep.
+    /// Kept with ``ask``, because the access does not keep them.
     private let stripe: StripeGuard
     private let ask: Ask
     private var body: (@Sendable () -> Void)?

@@ -6,18 +6,18 @@ internal import Synchronization
 // **Design.** One thread at a time changes guards. Orderings: ``Guard/askers`` says which pair.
 
 extension StripeGuard {
-    /// Lets another guard count.
+    /// Lets another guard serve.
     ///
     /// The calling thread is the only one that does.
     ///
     /// **A guard that applies every access before a call returns** is held, so that no other access
-    /// is inside. Then the new one counts, and is asked. Who waits for the old one finds that when
-    /// it enters, and begins again. Nothing else is held: an access inside an access of the same
-    /// thread goes on.
+    /// is inside. Then the new one serves, and is asked. An access that waits for the old one finds
+    /// that when it enters, and begins again. Nothing else is held: an access inside an access of
+    /// the same thread goes on.
     ///
-    /// **A guard that applies writes later** has accepted some, which come before all that is asked
-    /// of the new one. So the new one is held first, and asked from then on. When none is about to
-    /// be accepted any more, the old one is entered at its tail. Then the new one counts.
+    /// **A guard that applies writes later** has accepted some, which come before all accesses to
+    /// the new one. So the new one is held first, and asked from then on. When no more writes are
+    /// about to be accepted, the old one is entered at its tail. Then the new one serves.
     ///
     /// - Parameters:
     ///   - new: The number of the new guard, which was made.
@@ -33,7 +33,7 @@ extension StripeGuard {
             let start = latchkey_system_nanoseconds()
             shared.step?(.held)
             publish(left, entered)
-            // In this order: who asks the new one finds that it counts.
+            // In this order: an access that asks the new one finds that it serves.
             serving.store(new, ordering: .sequentiallyConsistent)
             shared.step?(.stored)
             index.store(word(new) | Self.isWatched, ordering: .sequentiallyConsistent)
@@ -43,7 +43,7 @@ extension StripeGuard {
         hold(entered)
         let start = latchkey_system_nanoseconds()
         shared.step?(.held)
-        // In a step: what enters several queues has either come before on all, or comes after.
+        // In a step: an access to several queues comes either before on all, or after on all.
         SectionOrder.inOneStep {
             index.store(word(new) | Self.isWatched, ordering: .sequentiallyConsistent)
         }

@@ -3,21 +3,22 @@ internal import LatchkeyStrategies
 public import LatchkeySync
 internal import Synchronization
 
-/// The guards of one stripe, of which one counts, and the way in through it.
+/// The guards of one stripe, of which one serves, and the way in through it.
 ///
-/// **Design.** `index` says which guard new accesses ask; `serving` says which one counts. An
+/// **Design.** `index` says which guard new accesses ask; `serving` says which one serves. An
 /// access loads `index`, enters that guard, and looks at `serving` inside: if that is another one,
-/// it leaves and begins again, in a loop. Both are the same but while a guard is left that applies
-/// writes later. ``StripeGuard/change(to:_:)`` has the protocol of a switch.
+/// it leaves and begins again, in a loop. The two differ only while a guard that applies writes
+/// later is being left. ``StripeGuard/change(to:_:)`` has the protocol of a switch.
 ///
-/// A guard is made before the first switch to it, and kept: who has loaded an old index finds it.
+/// A guard is made before the first switch to it, and kept: a thread that has loaded an old index
+/// finds it.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because a place of `guards` is written once, before an
-/// index leads to it or `made` names it (releasing, and acquiring for who loads either), and freed
-/// with the object.
+/// index leads to it or `made` names it (releasing, and acquiring for the load of either), and
+/// freed with the object.
 @safe
 @usableFromInline package final class StripeGuard: @unchecked Sendable {
-    /// The number of a guard, and what an access has to know of it.
+    /// The number of a guard, and the bits that an access needs of it.
     typealias Word = UInt16
 
     /// The number in a word.
@@ -61,7 +62,7 @@ internal import Synchronization
         }
         let maker = GuardMaker(kind: kind, probe: probe, backlogMax: shared.settings.backlogMax)
         unsafe guards[Int(number)] = .passRetained(kind.accept(maker))
-        // Releasing: pairs with the load of who counts the backlogs, meanwhile.
+        // Releasing: pairs with the load by a thread that counts the backlogs meanwhile.
         made.bitwiseOr(one, ordering: .releasing)
     }
 
@@ -76,7 +77,7 @@ internal import Synchronization
 
     subscript(number: UInt8) -> Guard { self[Word(number)] }
 
-    /// What `index` is when it leads to a guard.
+    /// The value of `index` when it leads to a guard.
     func word(_ number: UInt8) -> Word {
         let section = self[number]
         let start = Word(number) | (section.snapshot == nil ? 0 : Self.copies)
@@ -107,7 +108,7 @@ internal import Synchronization
         return count
     }
 
-    /// Whether the guard is the one that counts.
+    /// Whether the guard is the one that serves.
     ///
     /// Asked inside. Acquiring: pairs with the stores of a switch.
     func serves(_ word: Word) -> Bool {
@@ -144,14 +145,14 @@ extension StripeGuard {
         }
     }
 
-    /// Leaves what ``enter(_:)`` has entered.
+    /// Leaves the guard that ``enter(_:)`` has entered.
     @usableFromInline func leave(_ access: Access) {
         access.leaves()
         access.withSection { $0.leave(access.mode) }
         if access.isTimed { shared.note(access) }
     }
 
-    /// Where the value is, for who has entered by ``enter(_:)``.
+    /// Where the value is, after ``enter(_:)``.
     @usableFromInline func place(_ access: Access) -> ValuePlace {
         access.withSection(\.snapshot).map(ValuePlace.copied) ?? .inPlace
     }
@@ -176,7 +177,7 @@ extension StripeGuard {
         return found
     }
 
-    /// Leaves what ``beginReading(_:)`` has entered.
+    /// Leaves the guard that ``beginReading(_:)`` has entered.
     @usableFromInline func endReading(_ found: VersionReading, _ access: Access) {
         access.leaves()
         access.withSection { section in
@@ -207,7 +208,7 @@ extension StripeGuard {
         }
     }
 
-    /// Leaves what ``hold(_:)`` has entered.
+    /// Leaves the guard that ``hold(_:)`` has entered.
     @usableFromInline func leaveHeld(_ access: Access) {
         access.leaves()
         access.withSection { $0.release(access.mode) }
@@ -237,8 +238,8 @@ extension StripeGuard {
         }
     }
 
-    /// Runs `body` while the calling thread holds a guard that blocks no caller, for one that found
-    /// another guard when it chose this door; false if there is another one again.
+    /// Runs `body` while the calling thread holds a guard that blocks no caller, for an access that
+    /// found another guard when it chose this way in; false if the guard has changed again.
     private func runHeld(_ access: inout Access, _ body: (ValuePlace) -> Void) -> Bool {
         let found = counts { !$0.traits.blocksCaller }
         guard let section = found, let queue = section.queue else { return false }
@@ -256,7 +257,7 @@ extension StripeGuard {
         return true
     }
 
-    /// False if the guard does not count any more; then `body` did not run.
+    /// False if the guard does not serve any more; then `body` did not run.
     private func runInside(
         _ section: Guard,
         _ word: Word,
@@ -279,15 +280,16 @@ extension StripeGuard {
         return hasRun
     }
 
-    /// Where the value is, for who is inside a guard that runs bodies; nil if it does not count.
+    /// Where the value is, for a body inside a guard that runs bodies; nil if the guard does not
+    /// serve.
     ///
-    /// A reader of `snapshot` excludes no switch. So it finds out by what is published, once.
+    /// A reader of `snapshot` excludes no switch. So it looks at the published version, once.
     private func place(_ section: Guard, _ word: Word) -> ValuePlace? {
         guard let snapshot = section.snapshot else { return serves(word) ? .inPlace : nil }
         return snapshot.version.map(ValuePlace.published)
     }
 
-    /// Waits while a guard is about to count whose readers do not wait for who holds it.
+    /// Waits while a guard is about to serve whose readers do not wait for its holder.
     private func waitForSwitch(_ section: Guard) {
         if section.isCalled(.write), !section.isCalled(.read) {
             section.enter(.write)
@@ -311,12 +313,12 @@ extension StripeGuard {
     case isRun
 }
 
-/// Where the value of a stripe is, for who is inside.
+/// Where the value of a stripe is, for the thread inside.
 @usableFromInline package enum ValuePlace {
     /// Where it was made.
     case inPlace
     /// A version of it, for a reader.
     case published(PublishedVersion)
-    /// A copy, which a writer publishes; readers who keep writers out find the last version.
+    /// A copy, which a writer publishes; readers that keep writers out find the last version.
     case copied(SnapshotStrategy)
 }

@@ -3,15 +3,15 @@ public import LatchkeySync
 /// Accesses to several stripes at one moment.
 ///
 /// **Design.** Where the guards apply writes at once, which is the common case, each stripe is held
-/// in its place, and what is kept of each access is on the stack. As soon as a stripe has a queue
-/// that applies writes later, ``SeveralGuards`` takes over what is held until then.
+/// in its place, and the record of each access is on the stack. As soon as a stripe has a queue
+/// that applies writes later, ``SeveralGuards`` takes over the stripes that are held by then.
 extension Stripes {
     /// Runs `body` with the values of some stripes at one moment, all of which it may change.
     ///
-    /// The stripes are in ascending order, and blocked for until all are held. `published` runs
-    /// when readers find all that was written, before the first stripe is left.
+    /// The stripes are in ascending order. Blocks until all are held. `published` runs when readers
+    /// find all that was written, before the first stripe is left.
     ///
-    /// - Returns: What `body` returns; nil if nothing was done, because the write is best
+    /// - Returns: The result of `body`; nil if nothing was done, because the write is best
     ///   submitted: the first stripe applies it later.
     @inlinable package func writeAtOnce<Result>(
         several stripes: [Int],
@@ -109,9 +109,9 @@ extension Stripes {
     ///
     /// - Parameters:
     ///   - stripes: In ascending order.
-    ///   - ask: Who asks.
+    ///   - ask: The call site of the access.
     ///   - body: Given a function that lends the value of each stripe, one after the other.
-    ///   - completion: Given what `body` returns, outside.
+    ///   - completion: Given the result of `body`, outside.
     @inlinable package func submitRead<Result: Sendable>(
         several stripes: [Int],
         _ ask: Ask,
@@ -198,7 +198,7 @@ extension Stripes {
         return held
     }
 
-    /// Leaves what is held, the last one first.
+    /// Leaves the stripes that are held, the last one first.
     @unsafe @inlinable func leave(
         _ stripes: some BidirectionalCollection<Int>,
         _ accesses: UnsafeMutableBufferPointer<Access>
@@ -252,7 +252,7 @@ extension ValuePlace {
         return result
     }
 
-    /// Moves the value out, or copies it where it is a copy that is written.
+    /// Moves the value out, or copies it where writers write a copy.
     @inlinable func takes<Value>(_ value: GuardedValue<Value>) -> Value {
         if case .inPlace = self { value.take() } else { read(value) { $0 } }
     }

@@ -5,24 +5,23 @@ internal import Synchronization
 
 /// Values of one kind, each with a guard that is chosen by name, and can be switched.
 ///
-/// **Design.** There are two doors. Where a guard applies accesses before the call returns, they go
-/// in by ``read`` and ``write``, whose closures stay on the stack. Where it applies them later
-/// (``appliesLater(_:_:)``), they are submitted. Who asks the wrong door is served all the same:
-/// between the question and the access the guard can be switched.
+/// **Design.** There are two ways in. Where a guard applies accesses before the call returns, they
+/// go in by ``read`` and ``write``, whose closures stay on the stack. Where it applies them later
+/// (``appliesLater(_:_:)``), they are submitted. The other way in works, too: the guard can be
+/// switched between the question and the access.
 ///
-/// SAFETY: `@safe`, `@unchecked Sendable` because each value is used by who is inside its guard
-/// only.
+/// SAFETY: `@safe`, `@unchecked Sendable` because only a thread inside its guard uses a value.
 @safe
 @usableFromInline package final class Stripes<Value: Sendable>: @unchecked Sendable {
     @usableFromInline let guards: [StripeGuard]
     @usableFromInline let values: [GuardedValue<Value>]
-    /// The same, for who must not count references: they are as old as this object.
+    /// The same, for callers that must not count references: they are as old as this object.
     @usableFromInline let places: UnsafeMutablePointer<Place>
     private let shared: SharedGuards
 
     /// - Parameters:
     ///   - count: A power of two, at most ``StripeCount/max``.
-    ///   - settings: What the guards are made with.
+    ///   - settings: The settings of the guards.
     ///   - value: Makes the first value of each stripe.
     package convenience init(
         count: Int,
@@ -66,7 +65,7 @@ internal import Synchronization
         @usableFromInline let value: Unmanaged<GuardedValue<Value>>
     }
 
-    /// Calls `body` with a stripe, which is not counted as referred to.
+    /// Calls `body` with a stripe, whose references are not counted.
     @inlinable @inline(__always)
     func with<Result>(
         _ stripe: Int,
@@ -82,7 +81,7 @@ internal import Synchronization
     /// The number of stripes.
     @inlinable package var count: Int { values.count }
 
-    /// The strategy that new accesses ask; until a switch has ended, the one that is left.
+    /// The strategy that new accesses ask; until a switch has ended, the old one.
     package var kind: StrategyKind { shared.kind }
 
     /// Whether an access to the stripe is best submitted: it would be applied later, on another
@@ -94,7 +93,7 @@ internal import Synchronization
     /// The writes that were accepted and are not yet applied, over all stripes.
     package var backlogCount: Int { guards.reduce(0) { $0 + $1.backlogCount } }
 
-    /// Those of the stripe that has the most: each stripe has the bound.
+    /// The longest backlog of a stripe; the limit is per stripe.
     package var fullestBacklogCount: Int { guards.reduce(0) { max($0, $1.backlogCount) } }
 
     // MARK: in place
@@ -196,7 +195,7 @@ extension Stripes {
     }
 }
 
-/// What an access has made inside, for its completion.
+/// The result that an access has made inside, for its completion.
 ///
 /// SAFETY: `@unchecked Sendable` because the completion is called after the access has left.
 @usableFromInline final class Answer<Result: Sendable>: @unchecked Sendable {
@@ -223,7 +222,7 @@ extension Stripes {
         if kind.traits.prefersOneStripe, count > 1 {
             throw .needsOneStripe(kind, stripeCount: count)
         }
-        // Acquiring and releasing: what the last switch did is seen.
+        // Acquiring and releasing: the effects of the last switch are seen.
         let isFree = shared.isSwitching.compareExchange(
             expected: false,
             desired: true,

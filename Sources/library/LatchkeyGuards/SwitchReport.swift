@@ -1,6 +1,6 @@
 package import LatchkeySync
 
-/// What a switch from one strategy to another was.
+/// The course of a switch from one strategy to another.
 package struct SwitchReport: Sendable, Equatable {
     package var from: StrategyKind
     package var to: StrategyKind

@@ -29,7 +29,7 @@ public final class LockMeters: Sendable {
     /// A scrape has about 140 lines for each.
     public static let lockCountMax = 64
 
-    /// The name under which locks are metered whose own name came after ``lockCountMax`` meters.
+    /// The name for locks whose own name came after ``lockCountMax`` meters.
     public static let otherName = "other"
 
     private static let nameLengthMax = 64
@@ -42,7 +42,7 @@ public final class LockMeters: Sendable {
     /// Begins without meters.
     ///
     /// - Parameters:
-    ///   - level: What is measured of each access; not `off`, for which a value needs no meter.
+    ///   - level: The metering of each access; not `off`, for which a value needs no meter.
     ///   - profile: Records which places in the code wait for which others; nil for none.
     public init(level: MeteringLevel = .sampled, profile: ContentionProfile? = nil) {
         precondition(level != .off, "A lock that is not metered needs no LockMeters.")
@@ -65,7 +65,7 @@ public final class LockMeters: Sendable {
         Synchronized(value, strategy: self.strategy(name, strategy))
     }
 
-    /// The strategy with a meter, for what ``metered(_:_:strategy:)`` does not make.
+    /// The strategy with a meter, for types that ``metered(_:_:strategy:)`` does not make.
     ///
     /// ```swift
     /// let locks = LockMeters()
@@ -92,12 +92,11 @@ public final class LockMeters: Sendable {
 
     /// The figures since each meter was made, in Prometheus' text format, version 0.0.4.
     ///
-    /// The names and labels are those of the service's `/metrics`, with the label `lock` in front
-    /// and without `role`.
-    /// Serve it as `text/plain; version=0.0.4; charset=utf-8`.
+    /// The names and labels are those of the service's `/metrics`, with the label `lock` first and
+    /// without `role`. Serve it as `text/plain; version=0.0.4; charset=utf-8`.
     public var prometheus: String { ContentionMeters.text(sorted) }
 
-    /// Begins the report anew.
+    /// Starts the report again.
     ///
     /// Prometheus' counters go on, as they must.
     public func reset() {
@@ -138,7 +137,7 @@ public final class LockMeters: Sendable {
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"): true
                 case UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-                // Also . and /, which stand before the digits, and : behind them.
+                // Also . and /, which stand before the digits, and : after them.
                 case UInt8(ascii: "-")...UInt8(ascii: ":"): true
                 case UInt8(ascii: "_"): true
                 default: false

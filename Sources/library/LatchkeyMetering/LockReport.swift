@@ -90,7 +90,7 @@ extension LockReport {
         rows.max { $0.waitTotal < $1.waitTotal }.flatMap { $0.waitTotal > .zero ? $0 : nil }
     }
 
-    /// What stands below the table; nil if nothing waited.
+    /// The sentence below the table; nil if nothing waited.
     var culprit: String? {
         guard let hottest else { return nil }
         return HottestLock(
@@ -114,7 +114,7 @@ extension LockReport: CustomStringConvertible {
         let lines = cells.map { line in
             zip(line, widths).enumerated().map { column, cell in
                 let space = String(repeating: " ", count: cell.1 - cell.0.count)
-                // Text begins together, numbers end together.
+                // Text is aligned left, numbers right.
                 return column < 2 ? cell.0 + space : space + cell.0
             }.joined(separator: "  ")
         }

@@ -19,8 +19,8 @@ package enum ExpositionFormat: Sendable, CaseIterable {
     ///
     /// OpenMetrics if the header names it, with a quality above zero and not below that of plain
     /// text; else text. Wildcards mean text, which every client reads, and so does a header that
-    /// accepts neither: a scrape is never refused for its header. Of OpenMetrics there is version
-    /// 1.0.0 only, whichever is asked for.
+    /// accepts neither: a scrape is never refused for its header. OpenMetrics is always version
+    /// 1.0.0, whichever is asked for.
     package init(accept: (some Collection<UInt8>)?) {
         var openMetrics = 0.0
         var text: (quality: Double, specificity: Int) = (0, -1)

@@ -2,7 +2,7 @@
 package struct HistogramBounds: Sendable {
     /// Ascending; a value equal to a bound is in its bucket.
     ///
-    /// One more bucket, without a bound, takes what is above the last.
+    /// One more bucket, without a bound, takes the values above the last.
     package let values: [UInt64]
     /// One observed unit in the metric's base unit: 1e-9 for nanoseconds in seconds.
     package let scale: Scale

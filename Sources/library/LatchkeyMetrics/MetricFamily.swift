@@ -73,7 +73,8 @@ package struct Labels: Sendable, Hashable {
 
     /// Stops the program if a label's name breaks the rules, is reserved or comes twice.
     ///
-    /// A value may be any text: what could end it is escaped, control characters are replaced.
+    /// A value may be any text: characters that could end it are escaped, control characters are
+    /// replaced.
     package init(_ pairs: [(name: String, value: String)]) {
         var seen: Set<String> = ["le", "quantile"]
         for (name, _) in pairs {

@@ -7,9 +7,9 @@ import Foundation
 /// the program: names are its constants.
 ///
 /// **Design.** `contents` is guarded by `lock`, which registering and the beginning of a scrape
-/// take; the handles never do. A scrape copies the list, lets go and then reads the handles and
-/// calls the collectors, so that a collector may take its time. The counters and histograms of a
-/// registry share blocks of per-thread words: a thread has a few blocks, not a cache line for
+/// take; the handles never do. A scrape copies the list, releases the lock and then reads the
+/// handles and calls the collectors, so that a collector may be slow. The counters and histograms
+/// of a registry share blocks of per-thread words: a thread has a few blocks, not a cache line for
 /// each series.
 package final class MetricRegistry: Sendable {
     fileprivate typealias Writing = @Sendable (inout ExpositionWriter) -> Void

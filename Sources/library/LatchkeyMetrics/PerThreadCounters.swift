@@ -1,7 +1,7 @@
 public import CLatchkeySystem
 public import Synchronization
 
-/// 64-bit words that every thread has for itself and anyone can add up.
+/// 64-bit words of which every thread has its own, and any thread can add up all.
 ///
 /// **Design.** A table with one place per thread index leads to the thread's *cell*: `wordCount`
 /// words, rounded up to whole cache lines, so that no two threads write to one line. A cell has

@@ -1,4 +1,4 @@
-/// The most frequent elements of a stream, in bounded memory.
+/// The most frequent elements of a stream, in limited memory.
 ///
 /// This is the algorithm Space-Saving (A. Metwally, D. Agrawal, A. El Abbadi: *Efficient
 /// Computation of Frequent and Top-k Elements in Data Streams*, ICDT 2005). There are at most
@@ -15,7 +15,7 @@ package struct SpaceSaving<Element: Hashable & Sendable>: Sendable {
         package let element: Element
         /// How often the element came, at most.
         package fileprivate(set) var count: UInt64
-        /// At most so much of `count` is of other elements.
+        /// The largest part of `count` that can belong to other elements.
         package fileprivate(set) var error: UInt64
     }
 

@@ -21,10 +21,10 @@ public struct AnyStrategy: Strategy {
     /// The promise.
     @inlinable public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
-    /// What messages call the type; ``erased`` has the strategy's own name.
+    /// The name of the type in messages; ``erased`` has the strategy's own name.
     public static let name = "any"
 
-    /// What all strategies promise.
+    /// The promises that all strategies share.
     public static let traits = StrategyTraits(
         blocksCaller: false,
         appliesWritesAsynchronously: true
@@ -109,7 +109,7 @@ public struct AnyStrategy: Strategy {
     }
 }
 
-// Of a strategy that is opened: all of them have its type.
+// For a strategy whose type is opened: all of them have its type.
 
 extension Strategy {
     fileprivate func submitAll<Observer: EntryObserver, Result: Sendable>(
@@ -141,8 +141,8 @@ extension Strategy {
 /// The strategy of an ``AnySynchronized`` whose calls block.
 ///
 /// **Design.** A strategy guards a section of code and does not know the value. So only the entry
-/// into the section is a dynamic call; what runs inside is specialised where it is called. Only
-/// where the value is not in its place is it lent by a dynamic call, too.
+/// into the section is a dynamic call; the body is specialised where it is called. A value that is
+/// not in its place is lent by a dynamic call, too.
 public struct AnyBlockingStrategy: BlockingStrategy {
     /// The promise.
     @inlinable public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
@@ -150,10 +150,10 @@ public struct AnyBlockingStrategy: BlockingStrategy {
     /// The promise.
     @inlinable public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
-    /// What messages call the type; ``erased`` has the strategy's own name.
+    /// The name of the type in messages; ``erased`` has the strategy's own name.
     public static let name = AnyStrategy.name
 
-    /// What all strategies promise.
+    /// The promises that all strategies share.
     public static let traits = AnyStrategy.traits
 
     /// The strategy.

@@ -1,7 +1,7 @@
 public import Foundation
 public import LatchkeySync
 
-/// `NSLock`: on Linux a plain `pthread_mutex_t` behind an object.
+/// `NSLock`: on Linux an object with a plain `pthread_mutex_t`.
 public struct FoundationLock: RawLock {
     /// The promise.
     @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
@@ -17,7 +17,7 @@ public struct FoundationLock: RawLock {
     /// Takes the lock if that is possible at once.
     @inlinable public func tryLock() -> Bool { handle.try() }
 
-    /// Lets go.
+    /// Releases the lock.
     @inlinable public func unlock() { handle.unlock() }
 }
 
@@ -46,22 +46,19 @@ extension FoundationLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "NSLock around every access."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(comesWithPlatform: true)
     }
 }
 
-/// `lock`: `NSLock` around every access.
+/// `lock`: `NSLock` around every access; the default of the service.
 ///
-/// The baseline, and the default of the service. Entering again on the same thread hangs. A wait
-/// with a deadline is by the time of day: longer if that is set back.
+/// Re-entry hangs. A wait with a deadline is by the time of day (longer if that is set back).
 ///
-/// - *Guarantees:* nothing beyond the common ones.
-/// - *Use it when* you have not measured.
-/// - *Not when* waiting threads need fairness.
-/// - *Trap:* a running thread can overtake waiting ones. Medians look perfect while one thread
-///   waits for many milliseconds: compare `wait max` with that of a queue.
+/// - *Use when* you begin with the service. In a Swift program, begin with `adaptive` (`Guarded`).
+/// - *Not when* waiting threads need fairness: running ones overtake them, which medians hide.
+///   Compare `wait max`.
 ///
 /// ```sh
 /// latchkey compare --strategies lock,serial-queue --threads 8 --section 1000 --outside 0

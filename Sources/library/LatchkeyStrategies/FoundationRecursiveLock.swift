@@ -1,7 +1,7 @@
 public import Foundation
 public import LatchkeySync
 
-/// `NSRecursiveLock`: on Linux a recursive `pthread_mutex_t` behind an object.
+/// `NSRecursiveLock`: on Linux an object with a recursive `pthread_mutex_t`.
 public struct FoundationRecursiveLock: TimedRecursiveLock {
     /// The promise.
     @inlinable public static var recursiveLockPromise: Promise<Self> { unsafe .unchecked() }
@@ -20,7 +20,7 @@ public struct FoundationRecursiveLock: TimedRecursiveLock {
     /// Takes the lock if that is possible at once.
     @inlinable public func tryLock() -> Bool { handle.try() }
 
-    /// Lets go.
+    /// Releases the lock.
     @inlinable public func unlock() { handle.unlock() }
 
     /// Waits until the calling thread holds the lock, or until the deadline.
@@ -36,7 +36,7 @@ public struct FoundationRecursiveLock: TimedRecursiveLock {
     /// The strategy in one sentence.
     public static let summary = "NSRecursiveLock around every access."
 
-    /// What the strategy promises, and re-entry, which ``NestedReadLock`` adds.
+    /// The promises of the strategy, and re-entry, which ``NestedReadLock`` adds.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(comesWithPlatform: true)
     }
@@ -44,17 +44,9 @@ public struct FoundationRecursiveLock: TimedRecursiveLock {
 
 /// `recursive-lock`: `NSRecursiveLock` around every access.
 ///
-/// The same thread may read inside a read. A write inside a read or a write, and a read inside a
-/// write, stop the process in every build. A wait with a deadline is by the time of day: longer if
-/// that is set back.
+/// Only a read inside a read is allowed; any other re-entry stops the process in every build. A
+/// wait with a deadline is by the time of day (longer if that is set back).
 ///
-/// - *Guarantees:* re-entry for reading.
-/// - *Use it when* calls come back to the same state and cannot be untangled.
-/// - *Not when* such calls are an error: `lock` reports them.
-/// - *Trap:* it does not make nested writes safe: Swift forbids overlapping access to one variable,
-///   whatever the lock. It is not slow on Linux: it costs little more than `lock`.
-///
-/// ```sh
-/// latchkey compare --strategies recursive-lock,lock --threads 1,2
-/// ```
+/// - *Use when* calls come back to the same state and cannot be untangled.
+/// - *Cost:* little more than `lock`.
 public typealias RecursiveLockStrategy = RawLockStrategy<NestedReadLock<FoundationRecursiveLock>>

@@ -39,7 +39,7 @@ extension StrategyKind {
     /// One sentence about the strategy.
     public var summary: String { accept(SummaryVisitor()) }
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     public var traits: StrategyTraits { accept(TraitsVisitor()) }
 }
 

@@ -9,14 +9,16 @@ internal import Synchronization
 /// scores.switch(to: .ticket)
 /// ```
 ///
-/// It has the access functions of a lock that cannot be taken again: no deadlines, no conditions.
-/// Readers exclude each other. Each access is two dynamic calls, and looks twice which lock serves.
+/// It has the access functions of a lock that is not recursive: no deadlines, no conditions.
+/// Readers exclude each other. Each access makes two dynamic calls, and checks twice which lock
+/// serves.
 ///
 /// - *Guarantees:* no two are inside, no write is lost, and each thread's writes keep their order,
-///   also while it is switched. Who waits begins again at the end of the new line.
+///   also while it is switched. A waiting thread begins again at the end of the new line.
 /// - *Use it when* a program that runs finds out which lock it should have.
 /// - *Not when* the lock is known at the start: then its own strategy costs half.
-/// - *Trap:* a switch waits until no access is inside. So it hangs inside an access of its thread.
+/// - *Trap:* a switch waits until no access is inside. So it hangs inside an access of the same
+///   thread.
 public typealias SwitchableStrategy = RawLockStrategy<SwitchableLock>
 
 extension Synchronized where Value: ~Copyable, ChosenStrategy == SwitchableStrategy {
@@ -31,24 +33,25 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy == SwitchableStrat
 
 /// The lock of ``SwitchableStrategy``.
 ///
-/// **Design.** `serving` is the number of the lock that counts. Whoever takes a lock looks again
-/// when it holds it: if another one counts by then, it lets go and begins again. A switch holds the
-/// lock that counts while it stores another number. So the number does not change while a thread is
-/// inside. All locks are made at the start: who has loaded an old number finds its lock.
+/// **Design.** `serving` is the number of the lock that serves. A thread that has taken a lock
+/// looks again: if another one serves by then, it releases the lock and begins again. A switch
+/// holds the lock that serves while it stores another number. So the number does not change while a
+/// thread is inside. All locks are made at the start: a thread that has loaded an old number finds
+/// its lock.
 public final class SwitchableLock: RawLock {
     /// The promise.
     @inlinable public static var rawLockPromise: Promise<SwitchableLock> { unsafe .unchecked() }
 
-    /// What messages call the lock.
+    /// The name of the lock in messages.
     public static let name = "switchable"
 
     /// The lock in one sentence.
     public static let summary = "A lock that is replaced by another one while it is used."
 
-    /// What all of the locks promise.
+    /// The promises that all of the locks share.
     public static let traits = StrategyTraits()
 
-    /// The strategies whose locks can serve: those that are one lock, which cannot be taken again.
+    /// The strategies whose locks can serve: those that are one lock, which is not recursive.
     public static let kinds = StrategyKind.allCases.filter { $0.accept(LockMaker()) != nil }
 
     private let locks = kinds.compactMap { $0.accept(LockMaker()) }
@@ -57,8 +60,8 @@ public final class SwitchableLock: RawLock {
     /// A lock that is free; `lock` serves.
     public init() { serving = Atomic(Self.kinds.firstIndex(of: .lock) ?? 0) }
 
-    // Acquiring, and releasing in `switch`: whoever finds a number by which it is let in sees what
-    // was done under the lock before.
+    // Acquiring, and releasing in `switch`: a thread that finds the number of the lock it holds
+    // sees all that was done under the lock before.
 
     var kind: StrategyKind { Self.kinds[serving.load(ordering: .acquiring)] }
 

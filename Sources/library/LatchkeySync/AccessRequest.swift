@@ -4,7 +4,7 @@ public enum AccessMode: String, BitwiseCopyable, Sendable, CaseIterable {
     case write
 }
 
-/// What an access asks for.
+/// The request of an access.
 ///
 /// Each access function makes one of constants, so that a question about it costs nothing.
 public struct AccessRequest: BitwiseCopyable, Sendable {

@@ -1,7 +1,7 @@
 /// A strategy that can run a body before the call returns.
 ///
-/// Every strategy can, except `actor`. What is submitted to it runs before the call returns, too,
-/// unless the strategy says otherwise.
+/// Every strategy can, except `actor`. A submitted body runs before the call returns, too, unless
+/// the strategy says otherwise.
 public protocol BlockingStrategy: Strategy {
     /// Runs `body` inside: other readers may be inside during a read if
     /// ``StrategyTraits/allowsConcurrentReaders`` is true, writers never.
@@ -25,12 +25,12 @@ public protocol BlockingStrategy: Strategy {
     /// Runs `body` while the calling thread is inside all guarded sections.
     ///
     /// - Parameters:
-    ///   - request: What is asked of each.
+    ///   - request: The request to each strategy.
     ///   - strategies: Entered in the order given, which must be the same for all callers.
     ///   - observers: As many observers as strategies. Each hears of the access to its value.
     ///   - body: Runs inside.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`.
     static func accessAll<Observer: EntryObserver, Result, Failure: Error>(
         _ request: AccessRequest,
         _ strategies: [Self],

@@ -1,6 +1,6 @@
 /// Tells two observers of every access, the first one first.
 @usableFromInline struct BothObservers<First: EntryObserver, Second: EntryObserver>: EntryObserver {
-    /// What both remember.
+    /// The memory of both observers.
     @usableFromInline struct Entry: BitwiseCopyable, Sendable {
         @usableFromInline var first: First.Entry
         @usableFromInline var second: Second.Entry

@@ -18,7 +18,7 @@ public struct CallSite: BitwiseCopyable, @unchecked Sendable {
         self.line = UInt32(truncatingIfNeeded: line)
     }
 
-    /// Somewhere: a property does not learn where it is used.
+    /// An unknown place: a property does not learn where it is used.
     @inlinable public static var unknown: CallSite { CallSite("", 0) }
 
     /// Whether the place is known.

@@ -2,7 +2,7 @@ extension ContinuousClock.Instant {
     /// Waits, and again if that took less time by this clock than by the primitive's own: the time
     /// of day can be set, and other clocks stand still while the machine sleeps.
     ///
-    /// - Parameter wait: Waits for so long at most. Returns whether what it waits for came.
+    /// - Parameter wait: Waits for this long at most. Returns whether the event came.
     /// - Returns: The same, false only after the deadline.
     package func bounding(_ wait: (_ nanoseconds: Int64) -> Bool) -> Bool {
         repeat {
@@ -13,7 +13,7 @@ extension ContinuousClock.Instant {
 
     /// The nanoseconds until then, 0 if that is past, at most a day.
     ///
-    /// Whoever waits looks again afterwards, so a longer wait is one of several days. Instants and
+    /// The caller looks again afterwards, so that a wait can take several days. Instants and
     /// durations are compared, because a difference of instants that are far apart has more
     /// nanoseconds, and even seconds, than a word.
     var nanosecondsLeft: Int64 {

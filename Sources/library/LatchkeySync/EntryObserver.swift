@@ -10,7 +10,7 @@
 /// Measuring uses it to decorate any strategy. The calls are specialised away for ``NoObserver``.
 /// An observer must not block and must not enter the value that it observes.
 public protocol EntryObserver: Sendable {
-    /// What the observer remembers of one access between the calls.
+    /// The observer's memory of one access between the calls.
     associatedtype Entry: BitwiseCopyable & Sendable
 
     /// Whether the strategy must find out if the caller could enter at once; a lock is then tried

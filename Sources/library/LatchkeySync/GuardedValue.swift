@@ -8,8 +8,8 @@
 ///
 /// SAFETY: `@unchecked Sendable` because every use of the value is inside a strategy.
 public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendable {
-    // SAFETY: unchecked, because the strategy keeps out whoever must not enter; Swift's own check
-    // costs more than a lock. Whoever uses the value has to say `unsafe`.
+    // SAFETY: unchecked, because the strategy excludes all other accesses; Swift's own check costs
+    // more than a lock. Code that uses the value has to write `unsafe`.
     @exclusivity(unchecked) @usableFromInline
     nonisolated(unsafe) final var storage: LentValue<Value>
 
@@ -21,11 +21,11 @@ public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendab
 
     /// Lends the value to `body`, which may change it.
     ///
-    /// The strategy keeps everybody else out meanwhile.
+    /// The strategy excludes all other accesses meanwhile.
     @unsafe @inlinable @inline(__always) public func write<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        // SAFETY: the strategy keeps everybody else out.
+        // SAFETY: the strategy excludes all other accesses.
         try unsafe body(&storage.stored)
     }
 
@@ -43,11 +43,11 @@ public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendab
 extension GuardedValue {
     /// Lends the value to `body`, which may change it.
     ///
-    /// The strategy keeps everybody else out meanwhile.
+    /// The strategy excludes all other accesses meanwhile.
     @unsafe @inlinable @inline(__always) public func write<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        // SAFETY: the strategy keeps everybody else out.
+        // SAFETY: the strategy excludes all other accesses.
         try unsafe body(&storage.stored)
     }
 

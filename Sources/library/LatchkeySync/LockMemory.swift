@@ -18,7 +18,7 @@ public class LockMemory: @unchecked Sendable {
     public let second = Atomic<UInt32>(0)
 
     #if os(Linux)
-    /// The threads that wait for a condition, since the first one did.
+    /// The threads that wait for a condition; nil before the first wait.
     ///
     /// Only the holder of an ``AdaptiveLock`` uses it, which knows its type.
     @usableFromInline final var line: AnyObject?
@@ -26,7 +26,7 @@ public class LockMemory: @unchecked Sendable {
 
     /// Memory for one lock.
     ///
-    /// Not public: whoever has the words of a lock can change them beside it.
+    /// Not public: code that has the words of a lock can change them without the lock.
     @inlinable package init() {}
 }
 

@@ -17,7 +17,7 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     public let observer: Observer
 
     /// - Parameters:
-    ///   - base: Used for nothing else.
+    ///   - base: The strategy that does the work; not used elsewhere.
     ///   - observer: Hears of each access.
     @inlinable public init(_ base: Base, by observer: Observer) {
         self.base = base

@@ -1,7 +1,7 @@
-/// What a conformance promises and the compiler cannot check, although memory is safe only if it is
+/// A promise of a conformance that the compiler cannot check, although memory is safe only if it is
 /// true: that a lock excludes, that a strategy lets a writer in alone.
 ///
-/// So conforming is what is unsafe: each protocol whose conformance is believed requires one, which
+/// So conforming is unsafe: each protocol whose conformance is believed requires a promise, which
 /// ``unchecked()`` makes. Code that is compiled with `-strict-memory-safety` has to write `unsafe`
 /// before it; the compiler asks other code for nothing, and only the name warns its reader.
 ///
@@ -21,7 +21,8 @@
 /// ```
 ///
 /// A type cannot pass on the promise of another one, because the type says whose promise it is.
-/// What is believed asks for the promise first, so that one that never returns is no way around it.
+/// Code that relies on the promise asks for it first, so that a property that never returns is no
+/// way around it.
 public struct Promise<Promising>: Sendable {
     @inlinable init() {}
 

@@ -10,7 +10,7 @@ public protocol TimedLock: RawLock {
     /// The same for sharing the lock with other readers.
     func lockShared(before deadline: ContinuousClock.Instant) -> Bool
 
-    /// That who is told so holds the lock.
+    /// That a thread which is told so holds the lock.
     static var timedLockPromise: Promise<Self> { get }
 }
 
@@ -46,18 +46,18 @@ extension TimedLock {
 
 /// A timed lock whose holder can wait for a condition that another thread fulfils.
 public protocol ConditionLock: TimedLock {
-    /// Lets go of the lock, and waits until the calling thread holds it again and the condition
+    /// Releases the lock, and waits until the calling thread holds it again and the condition
     /// holds, or until the deadline.
     ///
     /// The calling thread must hold the lock exclusively, must not have changed what it guards, and
     /// has found that the condition does not hold. It ends the access that follows with `unlock()`,
-    /// also if it only reads: a thread behind it may wait for that.
+    /// also if it only reads: a later thread in the line may wait for that.
     ///
     /// - Parameters:
-    ///   - mode: What the access does. Threads that read are let in together where a writer would
-    ///     be let in alone.
+    ///   - mode: Reading or writing. Threads that read are let in together where a writer would be
+    ///     let in alone.
     ///   - condition: Asked after exclusive accesses, while the lock is held: by the calling thread
-    ///     or by the one that lets go. Not asked any more when the function returns.
+    ///     or by the one that releases it. Not asked any more when the function returns.
     ///   - deadline: When to give up; nil for never. A condition that holds then still counts if
     ///     the lock is free.
     /// - Returns: Whether the calling thread holds the lock, and the condition holds.
@@ -76,7 +76,8 @@ public protocol ConditionLock: TimedLock {
         until condition: @escaping @Sendable () -> Bool
     ) async -> Bool
 
-    /// That who is told so holds the lock, and a condition is asked only while it is held.
+    /// That a thread which is told so holds the lock, and a condition is asked only while it is
+    /// held.
     static var conditionLockPromise: Promise<Self> { get }
 }
 
@@ -84,7 +85,7 @@ extension ConditionLock {
     /// Takes the lock at a moment when the condition holds, unless the deadline passes first.
     ///
     /// - Parameters:
-    ///   - mode: What the access does.
+    ///   - mode: Reading or writing.
     ///   - condition: Asked while the lock is held.
     ///   - deadline: When to give up; nil for never.
     ///   - isBlocked: Called once if the caller has to wait.

@@ -6,9 +6,8 @@
 ///
 /// A lock of your own is a type with `init()`, `lock()`, `tryLock()`, `unlock()`, `traits` and
 /// `rawLockPromise`, which is `unsafe`; ``RawLockStrategy`` makes a strategy of it. Shared access
-/// is exclusive unless the lock implements the shared functions. Its holder must not be able to
-/// take it again. A lock that is one or two words conforms to ``InPlaceLock`` and then costs no
-/// allocation of its own.
+/// is exclusive unless the lock implements the shared functions. It must not be recursive. A lock
+/// that is one or two words conforms to ``InPlaceLock`` and then costs no allocation of its own.
 public protocol RawLock: Sendable {
     /// Makes a lock that is free.
     init()
@@ -38,7 +37,7 @@ public protocol RawLock: Sendable {
     /// Ends sharing. The calling thread must share the lock.
     func unlockShared()
 
-    /// What messages call the lock.
+    /// The name of the lock in messages.
     static var name: String { get }
 
     /// One sentence about the lock, for tables.
@@ -50,13 +49,13 @@ public protocol RawLock: Sendable {
     /// waited for.
     static var traits: StrategyTraits { get }
 
-    /// That who holds the lock is alone, and sees what those before it did.
+    /// That the holder of the lock is alone, and sees the writes of earlier holders.
     static var rawLockPromise: Promise<Self> { get }
 }
 
 /// A raw lock with a case in ``StrategyKind``.
 ///
-/// What the strategy is called and what it promises is said here, and nowhere else.
+/// The only place that gives the strategy's name and promises.
 public protocol NamedLock: RawLock {
     /// The case.
     static var kind: StrategyKind { get }
@@ -68,7 +67,7 @@ extension NamedLock {
 }
 
 extension RawLock {
-    /// Makes a lock that is free, which needs no memory there.
+    /// Makes a lock that is free, and does not use the memory.
     @inlinable public init(in memory: LockMemory) { self.init() }
 
     /// The exclusive way in.

@@ -1,8 +1,8 @@
 /// A strategy that a raw lock lets callers into, so that they can be refused.
 ///
-/// What is possible follows from the lock: each can be tried, a ``TimedLock`` can be waited for
-/// until a deadline, and the holder of a ``ConditionLock`` can wait for a condition. A queue cannot
-/// be tried, and an entry cannot be taken back from it.
+/// The lock decides what is possible: each can be tried, a ``TimedLock`` can be waited for until a
+/// deadline, and the holder of a ``ConditionLock`` can wait for a condition. A queue cannot be
+/// tried, and an entry cannot be taken back from it.
 public protocol LockingStrategy<Lock>: BlockingStrategy {
     /// The type of the lock.
     associatedtype Lock: RawLock
@@ -21,13 +21,13 @@ public protocol LockingStrategy<Lock>: BlockingStrategy {
     /// `@unsafe`: `wait` is believed.
     ///
     /// - Parameters:
-    ///   - request: What is asked.
+    ///   - request: The request.
     ///   - observer: Hears of the access, or that it was given up.
     ///   - wait: Takes the lock, and calls its second argument once if it cannot at once. Returns
     ///     how it holds the lock; nil if it gave up.
     ///   - body: Runs inside.
-    /// - Returns: What `body` returns, or nil if it did not run.
-    /// - Throws: What `body` throws.
+    /// - Returns: The result of `body`, or nil if it did not run.
+    /// - Throws: The error of `body`.
     @unsafe func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
@@ -76,16 +76,16 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     /// The promise.
     @inlinable public static var lockingPromise: Promise<Self> { unsafe .unchecked() }
 
-    /// That of the lock.
+    /// The lock's name.
     public static var name: String { Lock.name }
 
-    /// That of the lock.
+    /// The lock's summary.
     public static var summary: String { Lock.summary }
 
-    /// Those of the lock.
+    /// The lock's traits.
     @inlinable public static var traits: StrategyTraits { Lock.traits }
 
-    /// Not public: whoever has it can let others in.
+    /// Not public: code that has it can let others in.
     @usableFromInline package let rawLock: Lock
 
     /// Makes the lock.

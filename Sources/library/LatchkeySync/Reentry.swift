@@ -3,7 +3,7 @@ internal import CLatchkeySystem
 /// Checks whether a thread that is inside a value's guarded section may enter it again.
 ///
 /// One contract for all strategies: reading inside a read works if ``StrategyTraits/isReentrant``
-/// is true; any other nested access stops the process with a sentence that names the strategy and
+/// is true; any other nested access stops the process with a message that names the strategy and
 /// both places. A write never nests under any strategy, because two `inout` accesses to one value
 /// would overlap. Pass the `inout` value down instead.
 ///
@@ -148,7 +148,7 @@ private struct HeldAccess {
     let request: AccessRequest
     /// The access function.
     let name: StaticString
-    /// Whether it is not the access itself, but its condition that is asked.
+    /// Whether the entry stands for the condition of the access, not for the access itself.
     let isCondition: Bool
     let outer: UnsafeMutableRawPointer?
 

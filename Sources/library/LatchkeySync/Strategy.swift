@@ -3,8 +3,8 @@
 /// A strategy holds no value. It guards a section of code; ``Synchronized`` keeps it together with
 /// a ``GuardedValue``. It answers two questions. *How does a body get in?* Every strategy lets
 /// bodies in that are *submitted*: they may run later, on another thread, and then the completion
-/// is called. ``BlockingStrategy`` runs a body before the call returns. *Where is the value for who
-/// is inside?* In its place, unless a strategy says otherwise, as `snapshot` does.
+/// is called. ``BlockingStrategy`` runs a body before the call returns. *Where is the value for a
+/// body inside?* In its place, unless a strategy says otherwise, as `snapshot` does.
 ///
 /// Every strategy promises: a body for writing excludes every other body; an access that begins
 /// after another one has ended sees its writes; the completion is called exactly once, outside the
@@ -40,7 +40,7 @@ public protocol Strategy: Sendable {
 
     /// This strategy, or the one that does the work for one that is chosen at run time.
     ///
-    /// Its type has the name and the traits that messages and checks of re-entry go by.
+    /// Its type has the name and the traits for messages and checks of re-entry.
     var erased: any Strategy { get }
 
     /// The number of writes that were accepted and are not yet applied. 0 for a strategy that
@@ -49,8 +49,8 @@ public protocol Strategy: Sendable {
 
     /// Submits `body` and calls `completion` with its result.
     ///
-    /// - Throws: ``BacklogFull`` if the backlog is at its bound. Then nothing was submitted, and
-    ///   neither closure is called. A read is refused under `actor` only.
+    /// - Throws: ``BacklogFull`` if the backlog is full. Then nothing was submitted, and neither
+    ///   closure is called. A read is refused under `actor` only.
     func submit<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         observer: Observer,
@@ -59,10 +59,10 @@ public protocol Strategy: Sendable {
     ) throws(BacklogFull)
 
     /// Submits `body`, which runs inside the sections of all strategies at once, and calls
-    /// `completion` with its result: whoever enters all of them sees every write of it or none.
+    /// `completion` with its result: an access to all of them sees every write of `body` or none.
     ///
     /// - Parameters:
-    ///   - request: What is asked of each.
+    ///   - request: The request to each.
     ///   - strategies: Entered in the order given, which must be the same for all callers.
     ///   - observers: As many observers as strategies. Each hears of the access to its value.
     ///   - body: Runs once.
@@ -96,7 +96,7 @@ public protocol Strategy: Sendable {
     /// `Sendable`.
     func begin<Value>(_ guarded: GuardedValue<Value>)
 
-    // The next three do not synchronize: whoever calls one is inside, and says `unsafe`.
+    // The next three do not synchronize: the caller is inside, and writes `unsafe`.
 
     /// Lends the value to a body that reads, from inside.
     @unsafe func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
@@ -116,15 +116,15 @@ public protocol Strategy: Sendable {
     ///   - strategies: The strategy of each value.
     ///   - guarded: As many values as strategies.
     ///   - body: Given the values in the same order. Keeps their number.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`.
     @unsafe static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
-    /// What is said above, and what the traits say.
+    /// The promises above, and those of the traits.
     static var strategyPromise: Promise<Self> { get }
 }
 
@@ -175,7 +175,7 @@ extension Strategy {
 /// Every strategy is one, except `snapshot`, whose writers copy, and `actor`, which has no access
 /// that blocks. So the value need not be copyable, nor safe to use by several threads at once.
 public protocol InPlaceStrategy: BlockingStrategy {
-    /// That the value is used in its place, and no copy of it is.
+    /// That accesses use the value in its place, and not a copy.
     static var inPlacePromise: Promise<Self> { get }
 }
 
@@ -212,7 +212,7 @@ extension MakeableStrategy {
     /// Empty.
     public static var summary: String { "" }
 
-    /// Makes a strategy for one value, which needs no memory there.
+    /// Makes a strategy for one value, and does not use the memory.
     @inlinable public init(in memory: LockMemory) {
         self.init()
     }

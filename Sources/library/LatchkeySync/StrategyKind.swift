@@ -23,7 +23,7 @@ public enum StrategyKind: String, CaseIterable, Sendable, Hashable {
     case snapshot = "snapshot"
     case actor = "actor"
 
-    /// What a program has that has not chosen: the service's default, and what reports compare
-    /// with.
+    /// The strategy of a program that has not chosen: the service's default, and the one that
+    /// reports compare with.
     package static let standard = StrategyKind.lock
 }

@@ -2,9 +2,9 @@
 ///
 /// `GET /v1/strategies`, the command line and the documentation print them, and the laws use them.
 ///
-/// A type that states its traits promises with them what ``Strategy`` and ``RawLock`` demand, above
-/// all that a writer is alone inside. The compiler cannot check that, and memory is safe only if it
-/// is true: so a type that conforms makes a ``Promise``, which is `unsafe`.
+/// A type that states its traits makes the promises of ``Strategy`` and ``RawLock``, above all that
+/// a writer is alone inside. The compiler cannot check that, and memory is safe only if it is true:
+/// so a type that conforms makes a ``Promise``, which is `unsafe`.
 public struct StrategyTraits: Sendable, Hashable {
     /// A thread that is inside may enter again to read.
     public var isReentrant: Bool
@@ -28,15 +28,15 @@ public struct StrategyTraits: Sendable, Hashable {
     ///
     /// Yielding is no sleep. True only where ``spins`` is. No table has it.
     public var keepsPolling: Bool
-    /// What is waited at comes with the platform: the system, Foundation or the standard library.
+    /// The primitive that callers wait at comes with the platform: the system, Foundation or the
+    /// standard library.
     ///
-    /// Of strategies that are equally good, `latchkey compare` recommends such a one. No table has
-    /// it.
+    /// Among equally good strategies, `latchkey compare` recommends such a one. No table has it.
     public var comesWithPlatform: Bool
     /// A caller that cannot enter at once is reported to ``EntryObserver/isBlocked(_:)``.
     ///
-    /// Where it is not, a meter counts contention by samples of who is inside. A lock tells by
-    /// being tried before it is waited for: false only where a failed try is expensive. No table
+    /// Where it is not, a meter estimates contention by samples of the thread inside. A lock tells
+    /// of waiting because it is tried first: false only where a failed try is expensive. No table
     /// has it: a report says itself whether its counts are exact.
     public var tellsOfWaiting: Bool
 
@@ -67,11 +67,11 @@ public struct StrategyTraits: Sendable, Hashable {
 }
 
 extension StrategyTraits {
-    /// No trait but to block: of a strategy of which no more is known.
+    /// For an unknown strategy: it blocks, and has no other trait.
     package static let unknown = StrategyTraits()
 
     /// Whether several values are best in one stripe: no thread may wait inside one value for the
-    /// next, so that holding several costs a task for each.
+    /// next, so that holding several takes a task for each.
     package var prefersOneStripe: Bool { !blocksCaller }
 }
 

@@ -1,8 +1,9 @@
 import LatchkeySync
 
-// What the laws share: a thread that is inside while others ask, and what a law found.
+// The parts that the laws share: a thread that is inside while others ask, and the findings of a
+// law.
 
-/// A thread that stays inside until it is let go.
+/// A thread that stays inside until it is released.
 ///
 /// **Design.** The thread and the law meet at two gates, each of which is passed once.
 ///
@@ -20,7 +21,7 @@ struct Holder: Sendable {
 
     /// Waits until the thread is inside.
     ///
-    /// - Parameter enter: Enters, and calls inside what it is given.
+    /// - Parameter enter: Enters, and calls its argument inside.
     init(_ enter: @escaping @Sendable (_ stay: @escaping @Sendable () -> Void) -> Void) {
         let (inside, leave) = (Gate(), Gate())
         thread = TestThread {
@@ -56,7 +57,7 @@ struct Holder: Sendable {
     }
 }
 
-/// What a law finds.
+/// The findings of a law.
 final class Findings {
     private let name: String
     private(set) var violations: [StrategyLaws.Violation] = []
@@ -66,7 +67,7 @@ final class Findings {
         self.name = name
     }
 
-    /// Keeps the sentence, unless what it denies holds.
+    /// Keeps the sentence, unless `holds` is true.
     func callAsFunction(_ holds: Bool, _ sentence: @autoclosure () -> String) {
         if !holds {
             violations.append("\(name): \(sentence())")

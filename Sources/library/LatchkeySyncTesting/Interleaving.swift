@@ -1,8 +1,8 @@
-// What tests of threads are written with. A test draws its interleaving in two columns and puts
-// a gate between the lines; it never sleeps and hopes.
+// Tools for tests of threads. A test draws its interleaving in two columns and puts a gate between
+// the lines; it never sleeps and hopes.
 //
-// **Design.** A gate is a semaphore, arrivals are a count under a condition, a thread is the
-// system's. Every wait has an end, so that a strategy that hangs fails a law and not the process.
+// **Design.** A gate is a semaphore, arrivals are a count under a condition, a thread is one of the
+// system. Every wait has an end, so that a strategy that hangs fails a law and not the process.
 
 public import Dispatch
 import Foundation
@@ -11,12 +11,12 @@ import Foundation
 public struct Gate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
-    /// How long a test waits for what must happen.
+    /// How long a test waits for an event that must happen.
     ///
-    /// Long, because it costs nothing when it does.
+    /// Long, because the wait ends with the event.
     public static let patience = DispatchTimeInterval.seconds(120)
 
-    /// How long a test watches for what must not happen.
+    /// How long a test watches for an event that must not happen.
     public static let glance = DispatchTimeInterval.milliseconds(40)
 
     /// No thread has passed or arrived yet.
@@ -33,7 +33,7 @@ public struct Gate: Sendable {
         semaphore.wait(timeout: .now() + Self.patience) == .success
     }
 
-    /// Whether no thread opens the gate for a moment.
+    /// Whether the gate stays closed for a moment.
     public var staysClosed: Bool {
         semaphore.wait(timeout: .now() + Self.glance) == .timedOut
     }

@@ -3,7 +3,7 @@ public import LatchkeySync
 
 /// Remembers every call, by access.
 public final class RecordingObserver: EntryObserver {
-    /// What is remembered of one access.
+    /// The memory of one access.
     public struct Entry: BitwiseCopyable, Sendable {
         let access: Int
     }
@@ -61,7 +61,7 @@ public final class RecordingObserver: EntryObserver {
     }
 }
 
-/// A value behind a lock that is not under test.
+/// A value under a lock that is not under test.
 ///
 /// SAFETY: `@unchecked Sendable` because `value` is used only while `lock` is held.
 public final class Collected<Value: Sendable>: @unchecked Sendable {

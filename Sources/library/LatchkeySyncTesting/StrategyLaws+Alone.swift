@@ -9,8 +9,8 @@ extension StrategyLaws {
     /// Each access function works alone, as the first one that is called on a value and the only
     /// one: called by one thread, and by several at once.
     ///
-    /// Tried are those of ``Synchronized`` that the strategy has, and the submitting ones of
-    /// ``Striped`` for several values.
+    /// The law tries the functions of ``Synchronized`` that the strategy has, and the submitting
+    /// ones of ``Striped`` for several values.
     ///
     ///     each thread
     ///     -----------
@@ -65,7 +65,7 @@ private struct AccessFunction: Sendable {
     let fresh: @Sendable () -> Call?
 
     /// Whether several threads that call it at once, on a fresh value each time, see each number
-    /// once, and who reads sees nothing.
+    /// once, and readers see 0.
     func meets(threads: Int, rounds: Int) -> Bool {
         let calls = (0..<rounds).compactMap { _ in fresh() }
         let arrived = calls.map { _ in Arrivals() }
@@ -89,7 +89,7 @@ private struct AccessFunction: Sendable {
     }
 }
 
-/// What a body that writes does; others get the processor while it is inside.
+/// A body that writes; others get the processor while it is inside.
 @Sendable
 private func add(_ value: inout Int) -> Int {
     let seen = value
@@ -98,14 +98,14 @@ private func add(_ value: inout Int) -> Int {
     return seen
 }
 
-/// What a body that reads does.
+/// A body that reads.
 @Sendable
 private func look(_ value: Int) -> Int {
     Yield.now()
     return value
 }
 
-/// Waits for the completion of what `submit` submits.
+/// Waits for the completion of the access that `submit` submits.
 private func completed(
     _ submit: (_ completion: @escaping @Sendable (Int) -> Void) throws -> Void
 ) -> Int? {
@@ -142,12 +142,12 @@ private func awaited(_ access: @escaping @Sendable () async throws -> Int) -> In
 private struct Functions<ChosenStrategy: Strategy>: Sendable {
     let make: @Sendable () -> ChosenStrategy?
 
-    /// Those of a strategy of which one was made, whose type is known only now.
+    /// The functions of the type of a given strategy.
     init(like _: ChosenStrategy, _ make: @escaping @Sendable () -> any Strategy) {
         self.make = { make() as? ChosenStrategy }
     }
 
-    /// One of a single value.
+    /// A function of one value.
     func one(
         _ name: String,
         adds: Bool,
@@ -162,7 +162,7 @@ private struct Functions<ChosenStrategy: Strategy>: Sendable {
         }
     }
 
-    /// One of two values.
+    /// A function of two values.
     func several(
         _ name: String,
         adds: Bool,
@@ -178,7 +178,7 @@ private struct Functions<ChosenStrategy: Strategy>: Sendable {
 }
 
 extension StrategyLaws {
-    /// Those that the strategy has.
+    /// The functions that the strategy has.
     private static func functions(
         _ make: @escaping @Sendable () -> any Strategy
     ) -> [AccessFunction] {

@@ -3,12 +3,12 @@ public import LatchkeySync
 // The laws of the access functions for tasks.
 //
 // **Design.** A law runs on a thread of its own and starts immediate tasks: each runs on that
-// thread until it is suspended, so they ask in the order in which they are started. What they tell
-// the law goes through ``Collected`` and ``Arrivals``.
+// thread until it is suspended, so they ask in the order in which they are started. They report to
+// the law through ``Collected`` and ``Arrivals``.
 
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 extension StrategyLaws {
-    /// Tasks that wait for room lose no update, whatever the bound.
+    /// Tasks that wait for room lose no update, whatever the limit.
     public static func waitingTasksLoseNoUpdate<ChosenStrategy: Strategy>(
         _ make: (_ backlogMax: Int) -> ChosenStrategy,
         bound: Int,
@@ -86,7 +86,7 @@ extension StrategyLaws {
 
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 extension StrategyLaws {
-    /// At the bound a task that does not want to wait is refused, for writing and for reading.
+    /// At the limit a task that does not want to wait is refused, for writing and for reading.
     public static func tasksAreRefused<ChosenStrategy: Strategy>(
         _ make: (_ backlogMax: Int) -> ChosenStrategy,
         bound: Int
@@ -162,7 +162,7 @@ extension StrategyLaws {
             ? [] : ["\(awaited.name): tasks of different priorities entered as \(awaited.log)"]
     }
 
-    /// A task that waits for room is cancelled at once; those behind it keep their places.
+    /// A task that waits for room is cancelled at once; the tasks after it keep their places.
     public static func waitingTasksAreCancelled<ChosenStrategy: Strategy>(
         _ make: (_ backlogMax: Int) -> ChosenStrategy,
         tasks: Int = 30
@@ -226,7 +226,7 @@ extension StrategyLaws {
     ///     enters
     ///     inside ──────────────▶ tasks fill the backlog, and are cancelled
     ///                            as many are accepted again, twice
-    ///     leaves ──────────────▶ enter; after that the bound is what it was
+    ///     leaves ──────────────▶ enter; after that the limit is the same
     public static func cancelledTasksMakeRoom<ChosenStrategy: Strategy>(
         _ make: (_ backlogMax: Int) -> ChosenStrategy,
         bound: Int = 7
@@ -265,7 +265,7 @@ extension StrategyLaws {
     }
 }
 
-/// A value that tasks use, and what became of them.
+/// A value that tasks use, and the results of the tasks.
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 private struct Awaited<ChosenStrategy: Strategy>: Sendable {
     let synchronized: Synchronized<LawState, ChosenStrategy>
@@ -284,7 +284,7 @@ private struct Awaited<ChosenStrategy: Strategy>: Sendable {
     /// The numbers of the writes that were made, in their order.
     var log: [Int] { written.with { $0 } }
 
-    /// What tasks heard, by number.
+    /// The refusals of tasks, by number.
     var refusals: [Int: AccessRefused] { refused.with { $0 } }
 
     func refusalsOtherThan(_ expected: AccessRefused?) -> [StrategyLaws.Violation] {
@@ -327,7 +327,7 @@ private struct Awaited<ChosenStrategy: Strategy>: Sendable {
         ended.wait(for: started.with { $0 })
     }
 
-    /// Whether the backlog gets empty: a queue comes to what was cancelled after the tasks have
-    /// gone on.
+    /// Whether the backlog gets empty: a queue reaches cancelled blocks after the tasks have gone
+    /// on.
     var backlogEmpties: Bool { eventually { synchronized.backlogCount == 0 } }
 }

@@ -9,7 +9,7 @@ public import LatchkeySync
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 extension StrategyLaws {
     /// A task that waits for a condition holds no thread, is woken by the write that fulfils the
-    /// condition, holds up no other one meanwhile, and ends when it is cancelled.
+    /// condition, delays no other one meanwhile, and ends when it is cancelled.
     ///
     /// Nothing is tried if the strategy has no ``ConditionLock``.
     public static func tasksWaitForConditions<ChosenStrategy: Strategy>(
@@ -117,7 +117,7 @@ extension StrategyLaws {
         }
     }
 
-    /// A task that is cancelled after it was chosen leaves its turn to the next one.
+    /// A task that is cancelled after it was chosen passes its turn on.
     ///
     ///     writer          first                       second
     ///     ------          -----                       ------
@@ -167,7 +167,7 @@ extension StrategyLaws {
         }
     }
 
-    /// A task that was chosen and cannot go on, because its executor is busy, holds up no other.
+    /// A task that was chosen and cannot go on, because its executor is busy, delays no other.
     ///
     ///     writer            task on an executor      thread, and task on the pool
     ///     ------            -------------------      ----------------------------

@@ -1,6 +1,6 @@
 import LatchkeySync
 
-// The laws of those who wait for conditions together: each is let in, also by one who gives up.
+// The laws of threads that wait for conditions together: each is let in, also by one that gives up.
 //
 // **Design.** A condition is asked while the lock is held. So a write that begins after a thread's
 // condition was asked finds that thread waiting. Conditions and observers are also where delays are
@@ -18,7 +18,7 @@ extension StrategyLaws {
             let waiters = (0..<threads).map { index in
                 TestThread {
                     let isFirst = Collected(true)
-                    // Those who come first are let in last.
+                    // The first threads are let in last.
                     let least = (threads - index) / 3
                     @Sendable func isThere(_ value: Int) -> Bool {
                         isFirst.with { isFirst in
@@ -51,7 +51,7 @@ extension StrategyLaws {
         }
     }
 
-    /// A thread whose deadline passes while it is chosen leaves its turn to the next one.
+    /// A thread whose deadline passes while it is chosen passes its turn on.
     ///
     ///     writer          first                       second
     ///     ------          -----                       ------
@@ -96,7 +96,7 @@ extension StrategyLaws {
         }
     }
 
-    /// A thread that is woken in vain leaves its turn to the next one.
+    /// A thread whose wake-up is spurious passes its turn on.
     ///
     /// The value is 1 for a moment, which the first thread waits for, and then 2, which the second
     /// one waits for. That one makes it 1 again.
@@ -131,7 +131,7 @@ extension StrategyLaws {
 
     /// Each item is taken, and all threads end.
     ///
-    /// There are consumers of every kind: patient ones, those who throw, those who give up,
+    /// There are consumers of every kind: patient ones, those that throw, those that give up,
     /// thieves, and readers.
     static func noItemIsLeft<Waiting: LockingStrategy>(
         _ strategy: Waiting
@@ -166,7 +166,7 @@ private struct ShopItems: Sendable {
     var takenCount = 0
 }
 
-/// What producers and consumers do, each step late now and then.
+/// The steps of producers and consumers, each late now and then.
 private struct Shop<Waiting: LockingStrategy>: Sendable where Waiting.Lock: ConditionLock {
     let items: Synchronized<ShopItems, Waiting>
     let lateItems: Synchronized<ShopItems, ObservedStrategy<Waiting, DelayingObserver>>
@@ -217,7 +217,7 @@ private struct Shop<Waiting: LockingStrategy>: Sendable where Waiting.Lock: Cond
         lateItems.write { $0.count += count }
     }
 
-    /// Waits for a moment, and brings back what it took.
+    /// Waits for a moment, and brings back the item that it took.
     func giveUp(_ round: Int) {
         let deadline = ContinuousClock.now + .microseconds(round % 7 * 20)
         func take(_ items: inout ShopItems) { items.count -= 1 }
@@ -228,7 +228,7 @@ private struct Shop<Waiting: LockingStrategy>: Sendable where Waiting.Lock: Cond
     }
 }
 
-/// Is late now and then with everything that it is told.
+/// Delays each of its calls now and then.
 private final class DelayingObserver: EntryObserver {
     typealias Entry = NoObserver.Entry
 

@@ -1,14 +1,14 @@
 public import LatchkeySync
 
-// The law of what ends with an access: what only a body, a completion, a result or an observer
-// holds.
+// The law of objects that are destroyed with an access: only a body, a completion, a result or an
+// observer holds them.
 //
 // **Design.** A writer keeps the value while accesses are submitted, so that where writes are
-// applied later, the submitting thread has let go of everything before.
+// applied later, the submitting thread has released everything before.
 
 extension StrategyLaws {
-    /// What only a submitted body, its completion, its result or its observer holds may enter the
-    /// value when it ends, as a session does that signs off.
+    /// An object that only a submitted body, its completion, its result or its observer holds may
+    /// enter the value when it is destroyed, like a session that signs off.
     ///
     ///     submitter                          the strategy's thread
     ///     ---------                          ---------------------
@@ -44,7 +44,7 @@ extension StrategyLaws {
             + endingsOfObserversMayEnter(make, rounds: rounds)
     }
 
-    /// The same of what only an observer holds, of one value and of several.
+    /// The same for an object that only an observer holds, of one value and of several.
     ///
     /// Asks the strategies: the bodies of `observed(by:)` hold the observer, too.
     private static func endingsOfObserversMayEnter<ChosenStrategy: Strategy>(
@@ -70,7 +70,7 @@ extension StrategyLaws {
         }
     }
 
-    /// The same of writes to several values.
+    /// The same for writes to several values.
     private static func endingsOfSeveralMayEnter<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy,
         rounds: Int
@@ -88,7 +88,7 @@ extension StrategyLaws {
         }
     }
 
-    /// Whether all sessions sign off that end with what is submitted to one of two values, or both.
+    /// Whether all sessions sign off that end with an access to one of two values, or both.
     private static func endingsMayEnter<ChosenStrategy: Strategy>(
         _ what: String,
         _ strategies: [ChosenStrategy],
@@ -112,7 +112,8 @@ extension StrategyLaws {
             ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) \(what) hang"]
     }
 
-    /// The same of tasks: what only a result or an observer holds, also if the task is cancelled.
+    /// The same for tasks: an object that only a result or an observer holds, also if the task is
+    /// cancelled.
     @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
     public static func resultsMayEnter<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy,
@@ -159,7 +160,7 @@ extension StrategyLaws {
     }
 }
 
-/// Enters when it ends.
+/// Enters when it is destroyed.
 private final class Session: Sendable {
     private let signOff: @Sendable () -> Void
 
@@ -172,7 +173,7 @@ private final class Session: Sendable {
     deinit { signOff() }
 }
 
-/// Has a session, and hears of nothing.
+/// Holds a session, and is told nothing.
 private struct SessionObserver: EntryObserver {
     static var isActive: Bool { false }
 

@@ -63,7 +63,7 @@ extension StrategyLaws {
             (.writeBoth, .writeOne), (.writeOne, .writeBoth), (.readBoth, .writeOne),
         ]
         return pairs.flatMap { first, second in
-            // Numbers, since a body that goes in wrongly may find a value moved out.
+            // Numbers, since a body that enters by mistake may find a value moved out.
             let values = Striped(count: 2, strategy: make, value: { _ in 0 })
             let completed = Gate()
             let holder = Holder { stay in first.submit(to: values, stay) }

@@ -2,19 +2,19 @@ import Foundation
 public import LatchkeySync
 import Synchronization
 
-// The laws of progress: what an access may be held up by, and for how long.
+// The laws of progress: what may delay an access, and for how long.
 //
-// **Design.** Work is counted, not timed: a value that ends tells on which thread. An order of
-// waiting cannot be seen from outside, so a law gives each waiter time to begin to wait, and is
+// **Design.** Work is counted, not timed: a value that is destroyed tells on which thread. An order
+// of waiting cannot be seen from outside, so a law gives each waiter time to begin to wait, and is
 // broken if most of some attempts come out in another order.
 
 extension StrategyLaws {
-    /// A read does a bounded part of what writers leave to be done, however much that is and
-    /// however long they go on.
+    /// A read does a limited part of the work that writers leave, however much that is and however
+    /// long they go on.
     ///
-    /// Counted in values that end on the reader's thread. Nothing is tried unless reads go on
-    /// during writes (``StrategyTraits/readsDuringWrites``): elsewhere writers replace nothing
-    /// while a reader is inside.
+    /// Counted in values that are destroyed on the reader's thread. Nothing is tried unless reads
+    /// go on during writes (``StrategyTraits/readsDuringWrites``): elsewhere writers replace
+    /// nothing while a reader is inside.
     ///
     /// Two reads are tried. While the first one is inside, a writer replaces `writes` values. When
     /// the second one leaves, each value that ends on its thread waits for one more write:
@@ -128,8 +128,8 @@ extension StrategyLaws {
         }
     }
 
-    /// Callers enter in the order in which they began to wait, whether they read or write, and who
-    /// has just left comes last.
+    /// Callers enter in the order in which they began to wait, whether they read or write, and a
+    /// caller that has just left comes last.
     ///
     /// Nothing is tried unless that is promised (``StrategyTraits/handsOffFairly``).
     ///
@@ -155,7 +155,7 @@ extension StrategyLaws {
         return others.count < 2 ? [] : ["\(name): those who waited entered in the order \(others)"]
     }
 
-    /// The numbers of those who waited, by entry; the last is that of the one who left before.
+    /// The numbers of the waiters, by entry; the last is that of the caller that left before.
     private func orderOfEntry(_ waiters: Int) -> [Int] {
         let subject = makeSubject()
         let entered = Collected<[Int]>([])
@@ -181,7 +181,7 @@ extension StrategyLaws {
     }
 }
 
-/// Says on which thread it ended.
+/// Says on which thread it was destroyed.
 private final class EndCounter: Sendable {
     private let counts: EndCounts
 
@@ -195,7 +195,7 @@ private final class EndCounter: Sendable {
     }
 }
 
-/// What became of the values of one try.
+/// The fate of the values of one try.
 ///
 /// SAFETY: `@unchecked Sendable` because the variables are used only while `changed` is locked.
 private final class EndCounts: @unchecked Sendable {

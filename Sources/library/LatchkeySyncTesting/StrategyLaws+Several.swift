@@ -1,6 +1,6 @@
 public import LatchkeySync
 
-// The laws of several guards at once, and of the life of what is guarded.
+// The laws of several guards at once, and of the life of guarded values.
 
 extension StrategyLaws {
     /// A write to several guards is seen as a whole or not at all, and each wait ends.

@@ -4,11 +4,11 @@ import Synchronization
 
 // The laws of the submitting access functions, and of the observer.
 //
-// **Design.** Completions are counted where they run and awaited by the thread that submits. What
-// blocks inside a body is on a thread of the law's own.
+// **Design.** Completions are counted where they run and awaited by the thread that submits. A body
+// that blocks is on a thread of the law's own.
 
 extension StrategyLaws {
-    /// What one thread submits is applied in the order of submission, and each completion is
+    /// The writes of one thread are applied in the order of submission, and each completion is
     /// called once; before the call returns, unless the strategy says that it is asynchronous.
     public static func writesApplyInOrder<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy,
@@ -95,7 +95,7 @@ extension StrategyLaws {
         return done.wait(for: 2) ? [] : ["\(ChosenStrategy.name): a completion cannot enter"]
     }
 
-    /// An asynchronous strategy accepts as many writes as its bound says, and not one more.
+    /// An asynchronous strategy accepts as many writes as its limit says, and not one more.
     ///
     ///     submitter                          worker
     ///     ---------                          ------

@@ -5,10 +5,10 @@ public import LatchkeySync
 // **Design.** As in the other laws, threads tell the law what they saw through gates and counts.
 
 extension StrategyLaws {
-    /// How long a wait lasts that is to end at its deadline.
+    /// The length of a wait that ends at its deadline.
     static let moment = Duration.milliseconds(30)
 
-    /// A wait ends at its deadline and not before, and leaves nothing behind.
+    /// A wait ends at its deadline and not before, and has no effect on later accesses.
     ///
     /// Nothing is tried if the strategy has no ``TimedLock``.
     ///
@@ -108,7 +108,7 @@ extension StrategyLaws {
         }
     }
 
-    /// More than 292 years ago, in nanoseconds more than a word; and the first one that there is.
+    /// More than 292 years ago, which is too many nanoseconds for a word; and the earliest instant.
     static var pastDeadlines: [ContinuousClock.Instant] {
         [
             .now - .seconds(10_000_000_000), .now - .seconds(Int64.max),
@@ -128,8 +128,8 @@ extension StrategyLaws {
         [.asks(mode), .enters, .leaves]
     }
 
-    /// Writers that give up and writers that do not: what was counted is what went in, and everyone
-    /// ends.
+    /// Writers that give up and writers that do not: each one that was let in was counted, and all
+    /// threads end.
     private static func timedWritersCount<Timed: LockingStrategy>(
         _ strategy: Timed
     ) -> [Violation] where Timed.Lock: TimedLock {
@@ -161,7 +161,7 @@ extension StrategyLaws {
         }
     }
 
-    /// Who waits for a condition is woken by the write that fulfils it.
+    /// A write that fulfils a condition wakes the thread that waits for it.
     ///
     /// Nothing is tried if the strategy has no ``ConditionLock``.
     public static func conditionsAreWaitedFor<ChosenStrategy: Strategy>(

@@ -1,18 +1,18 @@
 import Foundation
 public import LatchkeySync
 
-/// What every strategy promises, each written once.
+/// The promises of every strategy, each written once.
 ///
 /// A law returns the ways in which it was broken, rather than failing a test: so the same law
 /// shows that the strategies keep it and that the known-bad ones do not.
 ///
-/// **Design.** Each law starts threads of its own and joins them before it returns. What they tell
-/// the law goes through ``Collected``, ``Arrivals`` and gates, never through what is under test.
+/// **Design.** Each law starts threads of its own and joins them before it returns. They report to
+/// the law through ``Collected``, ``Arrivals`` and gates, never through the strategy under test.
 public struct StrategyLaws: Sendable {
-    /// What violations call the strategy.
+    /// The name of the strategy in violations.
     public let name: String
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     public let traits: StrategyTraits
     let makeSubject: @Sendable () -> Subject
 
@@ -229,7 +229,7 @@ extension StrategyLaws {
         }
     }
 
-    /// What was guarded is freed: each old value, and the last one with the strategy.
+    /// Guarded values are freed: each old value, and the last one with the strategy.
     ///
     /// Under `snapshot`, readers elsewhere in the process may hold an old value until a later
     /// write, so writing goes on until it is gone.
@@ -255,11 +255,11 @@ extension StrategyLaws {
 }
 
 extension StrategyLaws {
-    /// Runs every law that applies to a strategy which blocks; nothing if it keeps them all.
+    /// Runs every law that applies to a strategy that blocks; empty if it keeps them all.
     ///
     /// One law is left out, because it does not apply to every strategy. Call it yourself where it
-    /// does: ``backlogIsBounded(_:bound:)`` needs a strategy whose backlog has a bound that the law
-    /// can choose.
+    /// applies: ``backlogIsBounded(_:bound:)`` needs a strategy whose backlog has a limit that the
+    /// law can choose.
     ///
     /// Takes some seconds. Call it on a thread that may block, which a thread of the cooperative
     /// pool may not.

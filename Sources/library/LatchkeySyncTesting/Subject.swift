@@ -9,7 +9,7 @@ public struct LawState: Sendable {
     /// Follows `count` within each write.
     public var copy = 0
 
-    /// What was written, in order.
+    /// The numbers written, in order.
     public var log: [Int] = []
 
     /// Says when it is freed.
@@ -32,13 +32,13 @@ public final class Tracked: Sendable {
 
     /// - Parameters:
     ///   - freed: Arrives there when it is freed.
-    ///   - again: Arrives there, in all likelihood, when it is freed once more.
+    ///   - again: Arrives there, very probably, when it is freed once more.
     public init(_ freed: Arrivals, again: Arrivals = Arrivals()) {
         self.freed = freed
         freedAgain = again
     }
 
-    /// False, in all likelihood, if this is read after it was freed.
+    /// False, very probably, if this is read after it was freed.
     public var isAlive: Bool { life.load(ordering: .relaxed) == Self.alive }
 
     deinit {

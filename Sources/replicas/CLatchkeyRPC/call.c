@@ -1,4 +1,4 @@
-/* Calls: their requests, their answers, and what nghttp2 tells of them. */
+/* Calls: their requests, their answers, and the callbacks of nghttp2. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +113,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
                    size_t count, void *context) {
     (void)flags;
     (void)context;
-    // The windows of the calls are the bounds. That of all must not keep one waiting for another.
+    // The windows of the calls are the limits. That of the connection must not make calls wait.
     if (nghttp2_session_consume_connection(session, count) != 0) {
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     }
@@ -148,7 +148,7 @@ static int digit_of(uint8_t character) {
     return character >= 'a' && character <= 'f' ? character - 'a' + 10 : -1;
 }
 
-/* Keeps a message whose other characters are percent-encoded. */
+/* Keeps a message, which is percent-encoded, in its decoded form. */
 static void keep_reason(struct call *call, const uint8_t *text, size_t count) {
     size_t kept = 0;
     for (size_t index = 0; index < count && kept < REASON_BYTES - 1; index++) {
@@ -206,8 +206,8 @@ static int on_close(nghttp2_session *session, int32_t stream, uint32_t code, voi
     return 0;
 }
 
-/* A server that goes away takes no more calls. Its answers to those that it has may never come, so
- * that all end. */
+/* After GOAWAY a server takes no more calls. Its pending answers may never come, so all calls
+ * end. */
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *context) {
     (void)session;
     latchkey_rpc_channel *channel = context;
@@ -283,7 +283,7 @@ void latchkey_rpc_submit(latchkey_rpc_channel *channel, struct call *call) {
     nghttp2_data_provider provider = {{.ptr = call}, read_request};
     int32_t stream = nghttp2_submit_request(channel->session, NULL, fields, count, &provider, call);
     if (stream < 0) {
-        // All numbers of streams are used up after a thousand million calls.
+        // All stream numbers are used up after a thousand million calls.
         channel->is_gone = true;
         latchkey_rpc_end(call, LATCHKEY_RPC_UNAVAILABLE, nghttp2_strerror(stream));
     } else {

@@ -27,7 +27,7 @@ static void wake(latchkey_rpc_channel *channel) {
 }
 
 static void release(latchkey_rpc_channel *channel) {
-    // Acquire and release: who frees it has seen all accesses of the other.
+    // Acquire and release: the last user has seen all accesses of the other.
     if (atomic_fetch_sub_explicit(&channel->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
@@ -64,7 +64,7 @@ bool latchkey_rpc_wait(latchkey_rpc_channel *channel, short events, int64_t mill
     return latchkey_rpc_is_wanted(channel);
 }
 
-/* Takes what others have asked for. */
+/* Takes the calls and wishes that other threads have submitted. */
 static void take_submitted(latchkey_rpc_channel *channel) {
     pthread_mutex_lock(&channel->lock);
     struct call *submitted = channel->submitted;
@@ -98,8 +98,8 @@ static void take_submitted(latchkey_rpc_channel *channel) {
     free(wishes);
 }
 
-/* Ends calls whose time is over, and frees those that have ended. Returns how long the next one
- * has. */
+/* Ends calls whose time is over, and frees ended calls. Returns the time until the next
+ * deadline. */
 static int64_t sweep(latchkey_rpc_channel *channel) {
     int64_t now = latchkey_rpc_now();
     int64_t rest = INT32_MAX;
@@ -184,7 +184,7 @@ static bool receive_input(latchkey_rpc_channel *channel) {
     return true;
 }
 
-/* Asks a server that is silent, and gives up one that stays so. Returns how long it has. */
+/* Pings a silent server, and gives it up if it stays silent. Returns the time that is left. */
 static int64_t check_silence(latchkey_rpc_channel *channel) {
     int64_t silence = latchkey_rpc_now() - channel->heard;
     int64_t bound = channel->options.silence_milliseconds;
@@ -222,7 +222,7 @@ static void serve(latchkey_rpc_channel *channel) {
     }
 }
 
-/* Ends what is left, and tells the owner. */
+/* Ends the remaining calls, and tells the owner. */
 static void finish(latchkey_rpc_channel *channel) {
     pthread_mutex_lock(&channel->lock);
     channel->has_ended = true;
@@ -274,7 +274,7 @@ static bool prepare(latchkey_rpc_channel *channel) {
                             &options->key};
     bool is_copied = true;
     for (size_t index = 0; index < sizeof texts / sizeof *texts; index++) {
-        // What was not copied is not freed.
+        // A text that was not copied must not be freed.
         const char **text = texts[index];
         if (!is_copied) {
             *text = NULL;
@@ -302,7 +302,7 @@ latchkey_rpc_channel *latchkey_rpc_open(const struct latchkey_rpc_options *optio
     bool is_started = false;
     if (prepare(channel)) {
         atomic_store(&channel->reference_count, 2);
-        // The thread takes no signals: they belong to the program's own.
+        // The thread takes no signals: the program's other threads handle them.
         sigset_t all;
         sigset_t former;
         sigfillset(&all);

@@ -10,7 +10,7 @@
 
 enum {
     REASON_BYTES = 256,
-    /* What is written to the socket at once. */
+    /* The bytes that are written to the socket at once. */
     OUTPUT_BYTES = 256 * 1024,
     INPUT_BYTES = 256 * 1024,
     PREFIX_BYTES = LATCHKEY_RPC_PREFIX_BYTES
@@ -21,7 +21,7 @@ struct transport {
     int socket;
     gnutls_session_t session;
     gnutls_certificate_credentials_t credentials;
-    /* What the server's certificate must be for: the name, and the purpose. */
+    /* The name and the purpose that the server's certificate must have. */
     gnutls_typed_vdata_st expected[2];
     /* The last error of GnuTLS. */
     int code;
@@ -47,19 +47,19 @@ struct call {
     size_t request_count;
     size_t sent_count;
 
-    /* The message that is coming. */
+    /* The message that is being received. */
     uint8_t *message;
     size_t message_capacity;
     size_t received_count;
     uint8_t prefix[PREFIX_BYTES];
 
     int http_status;
-    /* Below 0 until the server has said it. */
+    /* Below 0 until the server has sent it. */
     int status;
     char reason[REASON_BYTES];
 };
 
-/* What the owner asks of a call: more bytes of its answer, or that it ends, which has none. */
+/* A wish of the owner for a call: more bytes of its answer, or its end if there are 0 bytes. */
 struct wish {
     uint64_t number;
     size_t byte_count;
@@ -83,7 +83,7 @@ struct latchkey_rpc_channel {
     size_t wish_count;
     size_t wish_capacity;
 
-    /* Of the thread. */
+    /* Only for the thread. */
     struct transport transport;
     nghttp2_session *session;
     /* Whether it takes no more calls. */
@@ -101,7 +101,8 @@ struct latchkey_rpc_channel {
 
 int64_t latchkey_rpc_now(void);
 
-/* Makes the connection. False, with a reason, if there is none by then, or `is_closing` came. */
+/* Makes the connection. False, with a reason, if it fails or takes too long, or `is_closing` is
+ * set. */
 bool latchkey_rpc_connect(latchkey_rpc_channel *channel);
 
 void latchkey_rpc_disconnect(struct transport *transport);
@@ -110,18 +111,18 @@ void latchkey_rpc_disconnect(struct transport *transport);
 ssize_t latchkey_rpc_write(struct transport *transport, const uint8_t *bytes, size_t count);
 ssize_t latchkey_rpc_read(struct transport *transport, uint8_t *bytes, size_t count);
 
-/* Keeps why the last one of these two has failed: a server that wants another certificate says so
- * behind the handshake (TLS 1.3). Returns false. */
+/* Keeps the reason why the last write or read failed: with TLS 1.3, a server refuses a certificate
+ * after the handshake. Returns false. */
 bool latchkey_rpc_fail(latchkey_rpc_channel *channel, const char *what);
 
 /* Keeps that the server has closed the connection. Returns false. */
 bool latchkey_rpc_fail_closed(latchkey_rpc_channel *channel);
 
-/* Whether bytes were read from the socket that latchkey_rpc_read has not given yet. */
+/* Whether bytes were read from the socket that latchkey_rpc_read has not returned yet. */
 bool latchkey_rpc_has_buffered(struct transport *transport);
 
-/* Waits until the socket can be used, something is submitted, or so many milliseconds are over.
- * Returns whether the owner still wants the channel. */
+/* Waits until the socket can be used, something is submitted, or this many milliseconds have
+ * passed. Returns whether the owner still wants the channel. */
 bool latchkey_rpc_wait(latchkey_rpc_channel *channel, short events, int64_t milliseconds);
 
 bool latchkey_rpc_is_wanted(latchkey_rpc_channel *channel);
@@ -132,7 +133,7 @@ bool latchkey_rpc_begin(latchkey_rpc_channel *channel);
 /* Sends the request of a call, which is in the list. */
 void latchkey_rpc_submit(latchkey_rpc_channel *channel, struct call *call);
 
-/* Lets the server send so many bytes more of the answer. */
+/* Lets the server send this many more bytes of the answer. */
 void latchkey_rpc_take_more(struct call *call, size_t byte_count);
 
 /* Calls the callback, once. The call stays in the list until it is swept. */

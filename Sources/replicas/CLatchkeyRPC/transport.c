@@ -29,10 +29,10 @@ static bool fail(latchkey_rpc_channel *channel, const char *what, const char *wh
     return false;
 }
 
-/* Why a call of GnuTLS has failed. `text` is for a sentence that must be kept meanwhile. */
+/* The reason why a GnuTLS call failed. `text` is memory for a reason that is made here. */
 static const char *why(gnutls_session_t session, int code, char *text) {
     if (code == GNUTLS_E_FATAL_ALERT_RECEIVED) {
-        // The alerts about certificates are what a server says that wants another one.
+        // A server that wants another certificate sends an alert.
         const char *name = gnutls_alert_get_name(gnutls_alert_get(session));
         snprintf(text, REASON_BYTES, "the server refuses: %s", name != NULL ? name : "an alert");
         return text;
@@ -112,7 +112,7 @@ const char *latchkey_rpc_check_authorities(const char *authorities) {
     return code >= 0 ? NULL : gnutls_strerror(code);
 }
 
-/* Loads what the session verifies with, and what it shows. */
+/* Loads the authorities to verify with, and the certificate to show. */
 static int load(struct transport *transport, const struct latchkey_rpc_options *options) {
     int code = gnutls_certificate_allocate_credentials(&transport->credentials);
     if (code < 0) {
@@ -150,7 +150,7 @@ static int prepare(struct transport *transport, const struct latchkey_rpc_option
         code = gnutls_alpn_set_protocols(transport->session, &offered, 1, 0);
     }
     if (code >= 0) {
-        // An address is no name of a server (RFC 6066, section 3); the check takes both.
+        // An IP address is not a server name (RFC 6066, section 3); the check takes both.
         struct in6_addr ignored;
         bool is_address = inet_pton(AF_INET, options->host, &ignored) == 1 ||
                           inet_pton(AF_INET6, options->host, &ignored) == 1;
@@ -160,7 +160,7 @@ static int prepare(struct transport *transport, const struct latchkey_rpc_option
         }
     }
     if (code >= 0) {
-        // Without the purpose, a certificate of a client would do. The list is not copied.
+        // Without the purpose, a client's certificate would be accepted. The list is not copied.
         transport->expected[0] = (gnutls_typed_vdata_st){
             .type = GNUTLS_DT_DNS_HOSTNAME, .data = (unsigned char *)(uintptr_t)options->host};
         transport->expected[1] =
@@ -262,7 +262,7 @@ bool latchkey_rpc_fail(latchkey_rpc_channel *channel, const char *what) {
 }
 
 bool latchkey_rpc_fail_closed(latchkey_rpc_channel *channel) {
-    // A server of TLS closes at once what it cannot read.
+    // A TLS server closes a connection at once if it cannot read the input.
     bool may_want_tls = !channel->has_heard && !channel->options.is_encrypted;
     return fail(channel, "receive",
                 may_want_tls ? "the server has closed the connection at once: "

@@ -3,10 +3,10 @@
 //
 // Each folder uses only those before it: library/ (what is ours around libmicrohttpd), connection/
 // (a connection and the bytes that come), stream/, request/ (a request and its answer), tls/,
-// server/ (all connections: begin, deadlines, end). What has to call up does so through a pointer
-// in the server.
+// server/ (all connections: begin, deadlines, end). Calls upwards go through a pointer in the
+// server.
 //
-// Length: the states of a connection, and who changes them, in one place.
+// Length: the states of a connection, and the threads that change them, in one place.
 //
 // Design
 //
@@ -20,7 +20,7 @@
 //  * the thread that answers: `answer`, `answer_status`, `answer_close`, `stream`, `answer_state`;
 //  * the watchdog (deadline.c) and the statistics: `phase`, and the fields marked (lock).
 //
-// `phase` says what the connection is doing, and how often that has changed, in one word:
+// `phase` says what the connection is doing, and how often this has changed, in one word:
 //
 //   phase      | set by          | when                                  | ends by deadline
 //   -----------+-----------------+---------------------------------------+-----------------------
@@ -50,25 +50,25 @@
 // `stopping`, latchkey_http_stop() sets `stopping` and then looks at the phases. All four are
 // sequentially consistent.
 //
-// `answer_state` says who has the request. It becomes SUSPENDED, and leaves it, only under the lock
-// of `suspension`, together with the call that suspends or resumes (suspend.c); all else is done by
-// compare-and-exchange without a lock:
+// `answer_state` says which side has the request. It becomes SUSPENDED, and leaves it, only under
+// the lock of `suspension`, together with the call that suspends or resumes (suspend.c); all else
+// is done by compare-and-exchange without a lock:
 //
 //   state      | meaning                                | next
 //   -----------+----------------------------------------+--------------------------------------
 //   IDLE       | no request is with a handler           | RUNNING (server's thread)
-//   RUNNING    | the handler or the reader of the body  | ANSWERED (who answers),
-//              | runs, or the server's thread will      | READ (who lets the client go on),
+//   RUNNING    | the handler or the reader of the body  | ANSWERED (answering thread),
+//              | runs, or the server's thread will      | READ (the client may go on),
 //              | come back by itself                    | SUSPENDED (server's thread, lock),
 //              |                                        | ABANDONED (server's thread: closed)
-//   SUSPENDED  | libmicrohttpd has suspended the        | ANSWERED (who answers, lock),
-//              | connection                             | IDLE (who lets the client go on, lock;
+//   SUSPENDED  | libmicrohttpd has suspended the        | ANSWERED (answering thread, lock),
+//              | connection                             | IDLE (the client may go on, lock;
 //              |                                        | sets the phase RECEIVING as well),
 //              |                                        | ABANDONED (stop, watchdog, lock)
 //   ANSWERED   | `answer` is there                      | IDLE (server's thread)
 //   READ       | the reader of the body wants more      | IDLE (server's thread)
 //   ABANDONED  | the connection went on without it;     | none: the answer that comes is
-//              | who answers holds a reference          | thrown away, and the reference
+//              | its answering side has a reference     | thrown away, and the reference
 //
 // A stream has a `suspension` of its own, whose lock guards all of it:
 //
@@ -136,7 +136,7 @@ enum {
 // How many connections of an address are served (address.c).
 typedef struct address_counter address_counter;
 
-// What a connection is counted for.
+// The client that a connection is counted for.
 typedef struct counted_client {
     uint64_t bits;  // of its address, or the number of its token
     enum counted_kind { COUNTED_IPV4, COUNTED_IPV6, COUNTED_TOKEN } kind;
@@ -177,12 +177,12 @@ struct connection {
     char *certificate_name;
     int64_t certificate_end;  // in seconds since 1970
     uint64_t generation;      // of the authorities that it was verified with
-    bool refused;             // over the bound that `refusal` names
+    bool refused;             // over the limit that `refusal` names
     bool has_ended;           // stop has shut the socket down (lock)
     latchkey_http_rejection refusal;
 
-    // Who serves it, from the first request line on: pthread_self(). Only this thread looks at what
-    // is the server's thread's.
+    // The thread that serves it, from the first request line on: pthread_self(). Only this thread
+    // uses the fields of the server's thread.
     _Atomic(pthread_t) thread;
 
     arrival arrival;
@@ -198,7 +198,7 @@ struct connection {
     bool closes;         // the answer must close the connection
     bool expects;        // the client waits for 100 (Continue)
     bool failed_head;    // no memory for the copy of the head
-    bool answers_head;   // the answer was given at the head; the body is thrown away
+    bool answers_head;   // the answer was given at the head; the body is discarded
     const char *target;  // libmicrohttpd's, until the first call of the access handler
     size_t target_count;
     size_t query_offset;  // in the target; 0: no `?`
@@ -291,7 +291,7 @@ struct latchkey_http_server {
     atomic_uint admitting;  // connections admitted for which there is no object yet
     atomic_ullong accepted_total;
     atomic_ullong refused_total;
-    atomic_ullong refused_share_total;  // those among them that are over the bound per address
+    atomic_ullong refused_share_total;  // those among them that are over the limit per address
     atomic_ullong timed_out_total;
     atomic_ullong library_refused_total;
     atomic_ullong log_suppressed_total;
@@ -308,7 +308,7 @@ struct latchkey_http_server {
     int watch_wake;  // eventfd: ends the watchdog
     bool watchdog_runs;
     bool watchdog_ends;
-    bool streams_end;  // each stream that begins from now on ends behind what is buffered
+    bool streams_end;  // each stream that begins from now on ends after its buffered bytes
     links all;         // the first and the last connection
     links refusals;    // the oldest and the newest of those that are refused
     connection *gone;  // those of requests that were taken away, whose owners are to be told
@@ -319,12 +319,12 @@ struct latchkey_http_server {
     uint32_t connection_count;
     uint32_t refusal_count;
     uint32_t handshake_count;
-    uint64_t refused_second;      // in which
-    uint32_t refused_handshakes;  // so many connections over their client's share have come
-    address_counter **addresses;  // chains by hash, or NULL without a bound per address
+    uint64_t refused_second;      // the second in which this many
+    uint32_t refused_handshakes;  // connections over their client's share came
+    address_counter **addresses;  // chains by hash, or NULL without a limit per address
     uint32_t address_mask;
 
-    // Calls of what is above. They never change.
+    // Calls to folders above. They never change.
     void (*free_connection)(connection *c);  // once the last reference to it is released
     void (*say_failure)(void);               // why a handshake has failed (handshake.c)
 };

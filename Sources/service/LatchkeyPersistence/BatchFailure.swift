@@ -3,12 +3,12 @@ internal import LatchkeyStore
 /// Why a transaction was not made.
 struct BatchFailure: Error {
     enum Consequence {
-        /// Nothing of it is there, and it is tried again: the cause can pass.
+        /// Nothing of it is written, and it is tried again: the cause can pass.
         case held(Unavailability)
-        /// The process ends: what the disk has now is known only once it is read again.
+        /// The process ends: the content of the disk is known only after it is read again.
         ///
-        /// A sync that has failed says nothing about a second one: the kernel may have dropped
-        /// the pages, and would say that all is well.
+        /// A second sync after a failed one proves nothing: the kernel may have dropped the pages,
+        /// and would report success.
         case fatal
     }
 
@@ -17,10 +17,10 @@ struct BatchFailure: Error {
     /// Whether the log may have a part of it.
     var mayHaveWritten = false
 
-    /// What the failure of a transaction, or of a checkpoint, means.
+    /// The consequence of a failed transaction or checkpoint.
     ///
     /// - Parameters:
-    ///   - error: What was thrown.
+    ///   - error: The error that was thrown.
     ///   - path: The path of the database.
     /// - Returns: The failure.
     static func of(_ error: any Error, _ path: String) -> Self {
@@ -31,7 +31,7 @@ struct BatchFailure: Error {
         if error.isFull {
             return Self(consequence: .held(.full), message: message, mayHaveWritten: true)
         }
-        // It comes before the first write.
+        // This failure comes before the first write.
         if error.isBusy {
             return Self(consequence: .held(.failing), message: message)
         }

@@ -1,11 +1,11 @@
 internal import LatchkeyStore
 
-// What the writer does with the log of the database.
+// The writer's work on the log of the database.
 
 extension BatchWriter {
     /// Notes the log that another program has begun without a loss, for the next start.
     ///
-    /// The transaction that is open keeps others from that meanwhile.
+    /// The open transaction keeps other programs from that meanwhile.
     func noteForeignLog() throws {
         let last = try connection.integer("select max(row) from changes")
         guard last ?? meta[.storedRow] == lastRow else { return }
@@ -13,13 +13,14 @@ extension BatchWriter {
         try notes.restart(LogScan(folder.log))
     }
 
-    /// When the frames of the log are to be noted again; nil if all of them are.
+    /// The time to note the frames of the log again; nil if all of them are noted.
     var noteIsDue: ContinuousClock.Instant? { notes.lacks(frames.count) ? nextNote : nil }
 
-    /// Notes how many frames of the log are on the disk: behind the first transaction of a log, and
-    /// then at times, or behind many.
+    /// Notes how many frames of the log are on the disk: after the first transaction of a log, and
+    /// then at times, or after many frames.
     ///
-    /// - Returns: Why that failed. It is tried again: the log that counts is noted in any case.
+    /// - Returns: The failure, if there is one. It is tried again: the valid log is noted in any
+    ///   case.
     func noteFrames() -> PersistenceFailure? {
         guard notes.lacks(frames.count) else { return nil }
         let isFirst = notes.isUncounted

@@ -1,7 +1,7 @@
 internal import CSQLite
 
 extension BatchWriter {
-    /// Looks whether another program has written.
+    /// Checks whether another program has written.
     ///
     /// "The integer values returned by two invocations of 'PRAGMA data_version' from the same
     /// connection will be different if changes were committed to the database by any other
@@ -24,7 +24,7 @@ extension BatchWriter {
         }
     }
 
-    /// Not where the database was busy: then another program may be writing.
+    /// Doubts the version, unless the database was busy: then another program may be writing.
     func doubtVersion(after error: any Error) {
         guard let error = error as? DatabaseError, error.primaryCode != SQLITE_BUSY else { return }
         isVersionInDoubt = true

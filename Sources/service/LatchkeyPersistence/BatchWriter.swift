@@ -5,11 +5,11 @@ internal import LatchkeyStore
 
 /// Writes transactions; used by one thread.
 final class BatchWriter {
-    /// A slice of compaction has at most so many rows, unless more come with one batch.
+    /// The maximum of rows of a slice of compaction, unless one batch brings more.
     static let sliceCountMax = 4000
-    /// It ends with the row that brings it beyond so many bytes.
+    /// A slice ends with the row that exceeds so many bytes.
     private static let sliceByteCount = 1 << 20
-    /// A slice deletes at most so many times as many rows.
+    /// A slice deletes at most its maximum of rows times this factor.
     private static let removalFactor: Int64 = 5
 
     /// The revision of the row of `notes` that has the position: no commit has it.
@@ -26,13 +26,13 @@ final class BatchWriter {
     private(set) var lastRow: Int64
     /// The last revision on the disk.
     private(set) var lastRevision: Revision
-    /// When the last commit was made that this process has written.
+    /// The time of the last commit that this process has written.
     private(set) var lastTime = Timestamp(milliseconds: 0)
     /// The last position that was written.
     private(set) var lastPosition: [UInt8]?
     /// The first row of `changes` that is not deleted.
     private var firstRow: Int64
-    /// So many rows can be deleted at once in a short time.
+    /// The number of rows that can be deleted at once in a short time.
     private var removalCount: Int64 = 100
     private let removalNanoseconds: ClosedRange<UInt64>
     /// The frames of the log, which SQLite tells after each transaction.
@@ -41,16 +41,16 @@ final class BatchWriter {
     var round: CompactionRound?
     let path: String
     let folder: Folder
-    /// What is noted of the log.
+    /// The notes about the log.
     var notes: LogNotes { folder.notes }
     /// As the last transaction saw it.
     var dataVersion: Int64
-    /// Whether a call of SQLite has failed since the version was seen: SQLite then drops what it
-    /// has read, and counts that as a change, too.
+    /// Whether a call of SQLite has failed since the version was seen: SQLite then drops its cache,
+    /// and counts that as a change, too.
     var isVersionInDoubt = false
     let noteInterval: Duration
     let noteFrameCount: Int
-    /// When the frames of the log may be noted again.
+    /// The time from which the frames of the log may be noted again.
     var nextNote: ContinuousClock.Instant
 
     private let begin: Statement
@@ -107,25 +107,25 @@ final class BatchWriter {
 
     // MARK: Transactions
 
-    /// What a transaction does besides commits.
+    /// The work of a transaction besides commits.
     struct Extra {
         /// Makes a slice of compaction, if there is something to compact.
         var compacts = false
-        /// It has at most so many rows.
+        /// The maximum of rows of the slice.
         var sliceCount = 0
-        /// How many rows the commits have.
+        /// The number of rows of the commits.
         var rowCount = 0
-        /// Notes of compacted commits that are older are deleted.
+        /// Older notes of compacted commits are deleted.
         var noteTime = Timestamp(milliseconds: .min)
         /// Writes something in any case.
         var isProbe = false
-        /// A position to store, behind that of the last commit.
+        /// A position to store, after that of the last commit.
         var position: [UInt8]?
-        /// The revision that the commits, or the position, follow, if some were skipped.
+        /// The revision that the commits, or the position, follow, if revisions were skipped.
         var skip: Revision?
     }
 
-    /// Makes one transaction and syncs it; returns how many rows it brought forward.
+    /// Makes one transaction and syncs it; returns how many rows it compacted.
     func write(_ batch: [QueuedCommit], _ extra: Extra = Extra()) throws(BatchFailure) -> Int {
         let former = (meta, lastRow, firstRow, round)
         var compactedCount = 0
@@ -269,8 +269,8 @@ final class BatchWriter {
     /// Whether there is something to compact.
     var hasCompaction: Bool { round != nil || firstRow <= meta[.storedRow] }
 
-    /// Makes the next slice of the round, or deletes what is compacted; returns how many rows were
-    /// brought forward.
+    /// Makes the next slice of the round, or deletes compacted rows; returns how many rows it
+    /// compacted.
     private func compact(_ extra: Extra) throws(DatabaseError) -> Int {
         guard var round else {
             try removeCompacted(extra)

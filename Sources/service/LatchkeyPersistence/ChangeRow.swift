@@ -9,7 +9,7 @@ struct ChangeRow {
         "insert into changes(\(columns), \(added)) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     static let reading = "select \(columns), \(added) from changes"
 
-    /// Reads all rows, where the columns ``added`` are these.
+    /// The query of all rows, with these expressions for the columns ``added``.
     static func readingAll(added: String) -> String {
         "select \(columns), \(added) from changes order by row"
     }
@@ -17,7 +17,7 @@ struct ChangeRow {
     let row: Int64
     /// The revision of the commit.
     let revision: Revision
-    /// Those of the property, whose revision can be an earlier one.
+    /// The numbers of the property, whose revision can be an earlier one.
     let numbers: RowNumbers
     let more: Int64
     let reason: Int64
@@ -79,7 +79,7 @@ struct ChangeRow {
         )
     }
 
-    /// The effect, or nil if the row is none.
+    /// The effect; nil if the row is not a valid one.
     func effect(_ rows: Statement) -> StoredEffect? {
         guard rows.isText(8), isRemoval || rows.isText(9), rows.isNull(10) || rows.isText(10),
             let byte = UInt8(exactly: reason),

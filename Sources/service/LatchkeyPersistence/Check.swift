@@ -1,8 +1,8 @@
 package import LatchkeyStore
 
-/// What a check of a data folder found.
+/// The result of a check of a data folder.
 package struct CheckReport: Sendable {
-    /// Sentences about damage; none if all is as it was written.
+    /// Messages about damage; none if all data is as it was written.
     package var damages: [String] = []
     package var storedRevision: Revision = 0
     /// The last revision up to which everything is readable.
@@ -11,7 +11,7 @@ package struct CheckReport: Sendable {
     package var changeCount = 0
     package var noteCount = 0
     package var byteCount = 0
-    /// Of a backup: whether a service uses the folder.
+    /// For a backup: whether a service uses the folder.
     package var isInUse = false
 
     package init() {}
@@ -20,7 +20,7 @@ package struct CheckReport: Sendable {
 extension Persistence {
     /// Looks for damage in a data folder that no process uses.
     ///
-    /// - Throws: Where the files are not ours, or cannot be read at all.
+    /// - Throws: If the files are not ours, or cannot be read at all.
     package static func check(_ path: String) throws(PersistenceFailure) -> CheckReport {
         let folder = try Folder(path, mayCreate: false)
         return try check(folder)
@@ -47,8 +47,8 @@ extension CheckReport {
     /// Reads all rows.
     ///
     /// - Parameters:
-    ///   - reader: Reads them.
-    ///   - advises: Whether the sentences about damage say what to do with a data folder.
+    ///   - reader: The reader of the rows.
+    ///   - advises: Whether the messages about damage say what to do with a data folder.
     mutating func read(_ reader: RowReader, advises: Bool = true) {
         func add(_ body: () throws(PersistenceFailure) -> Void) {
             do {

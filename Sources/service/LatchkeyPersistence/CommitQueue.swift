@@ -5,10 +5,10 @@ struct QueuedCommit: Sendable {
     let commit: Commit
     let note: CommitNote?
     let byteCount: Int
-    /// What is stored with the commit, where commits are written in groups: it ends its group.
+    /// The position to store with the commit, if commits are written in groups: it ends its group.
     var position: [UInt8]?
 
-    /// How many rows of the table `changes` it is.
+    /// How many rows of the table `changes` it makes.
     var rowCount: Int { commit.first == nil ? 0 : 1 + commit.others.count }
 
     init(_ commit: Commit, note: CommitNote?) {
@@ -31,14 +31,13 @@ extension Commit.Effect {
     }
 }
 
-/// Commits that came in any order, and leave in that of their revisions.
+/// Commits that arrive in any order, and leave in the order of their revisions.
 ///
-/// In a queue of groups they leave in whole groups, each of which ends with a commit that was
-/// sealed.
+/// In a queue of groups they leave in whole groups, each of which ends with a sealed commit.
 struct CommitQueue: Sendable {
-    /// A batch has at most so many.
+    /// The maximum of commits of a batch.
     static let batchCountMax = 4096
-    /// A batch ends with the commit that brings it beyond so many bytes.
+    /// A batch ends with the commit that exceeds so many bytes.
     static let batchByteCountMax = 4 << 20
     /// Or so many rows.
     static let batchRowCountMax = 8192
@@ -49,9 +48,9 @@ struct CommitQueue: Sendable {
     private(set) var next: Revision
     private(set) var count = 0
     private(set) var byteCount = 0
-    /// The revision behind the last one of those that came without a gap.
+    /// The revision after the last commit that arrived without a gap.
     private(set) var end: Revision
-    /// The revision behind the last sealed one; nil without groups.
+    /// The revision after the last sealed one; nil without groups.
     private var sealed: Revision?
 
     init(after revision: Revision, isGrouped: Bool = false) {
@@ -60,7 +59,7 @@ struct CommitQueue: Sendable {
         sealed = isGrouped ? revision + 1 : nil
     }
 
-    /// The revision behind the last one of those that can leave now.
+    /// The revision after the last commit that can leave now.
     private var ready: Revision { sealed ?? end }
 
     private func place(_ revision: Revision) -> Int {
@@ -94,7 +93,7 @@ struct CommitQueue: Sendable {
 
     /// Ends a group: all its commits are there, up to the one of the revision.
     ///
-    /// - Returns: Whether a commit that waits has the position; else the last one of them is
+    /// - Returns: Whether a waiting commit has the position; else the last commit of the group is
     ///   written.
     mutating func seal(through revision: Revision, _ position: [UInt8]) -> Bool {
         precondition(revision < end && sealed != nil, "A group is sealed when it is whole.")
@@ -132,7 +131,7 @@ struct CommitQueue: Sendable {
         }
     }
 
-    /// Drops all: the next revision is the one behind this.
+    /// Drops all commits: the next revision follows this one.
     mutating func drop(after revision: Revision) {
         self = CommitQueue(after: revision, isGrouped: sealed != nil)
     }

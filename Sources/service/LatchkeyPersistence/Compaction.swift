@@ -2,27 +2,27 @@ internal import CSQLite
 internal import Glibc
 internal import LatchkeyStore
 
-/// What the compaction of a data folder has done.
+/// The result of the compaction of a data folder.
 package struct CompactionReport: Sendable {
     /// The bytes of the database and its log before.
     package var formerByteCount = 0
     package var byteCount = 0
-    /// Why the file of the database was not made shorter; nil if it was.
+    /// The reason why the file of the database did not get shorter; nil if it did.
     package var failure: PersistenceFailure?
 }
 
 extension Persistence {
-    /// Makes a data folder as small as it can be, while no process uses it.
+    /// Makes a data folder as small as possible, while no process uses it.
     ///
-    /// All changes are brought into the table of the properties, without a history, and the file of
-    /// the database is replaced by a copy without free pages. Where there is no room for the copy,
-    /// the file stays as long as it is, and later changes use its free pages first.
+    /// All changes are copied into the table of the properties, without a history, and the file of
+    /// the database is replaced by a copy without free pages. If there is no room for the copy, the
+    /// file keeps its length, and later changes use its free pages first.
     ///
-    /// **Order.** The copy is whole, checked, and on the disk before it takes the place of the
-    /// database, whose log is empty by then: each of the two files is the whole state. So a process
-    /// that is killed leaves a folder that can be used.
+    /// **Order.** The copy is complete, checked, and on the disk before it replaces the database,
+    /// whose log is empty by then: each of the two files is the whole state. So a process that is
+    /// killed leaves a folder that can be used.
     ///
-    /// - Throws: Where the files are not ours, are damaged, or cannot be written.
+    /// - Throws: If the files are not ours, are damaged, or cannot be written.
     package static func compact(_ path: String) throws(PersistenceFailure) -> CompactionReport {
         try compact(path, Tuning())
     }
@@ -58,7 +58,7 @@ extension Persistence {
         _ folder: Folder,
         by copy: String
     ) throws(PersistenceFailure) {
-        // Who has the database open would go on with the log of the copy.
+        // A program that has the database open would go on with the log of the copy.
         guard
             ["-wal", "-shm"].allSatisfy({ Folder.byteCount(folder.database + $0) == nil })
         else {
@@ -73,7 +73,7 @@ extension Persistence {
         try Folder.sync(folder.path)
     }
 
-    /// Returns why there is no copy; nil if there is one, and the database can be replaced.
+    /// Returns the reason for no copy; nil if there is one, and the database can be replaced.
     private static func copyCompacted(
         _ folder: Folder,
         _ copy: String,
@@ -101,7 +101,7 @@ extension Persistence {
         } catch {
             let failure = Self.failure(error, folder)
             guard failure.isFull else { throw failure }
-            // It can be as long as the disk was free.
+            // The log can be as long as the disk had free space.
             _ = try? connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
             return failure
         }

@@ -7,7 +7,7 @@ struct DatabaseError: Error {
     let code: Int32
     /// errno of the system call that failed; 0 if none did.
     let systemCode: Int32
-    /// What SQLite says.
+    /// SQLite's message.
     let text: String
 
     init(code: Int32, systemCode: Int32 = 0, text: String) {
@@ -28,19 +28,19 @@ struct DatabaseError: Error {
 @safe
 final class Connection: @unchecked Sendable {
     let handle: OpaquePointer
-    /// What follows the log, if something does: it lives longer than the handle.
+    /// The watch of the log, if there is one: it lives longer than the handle.
     private var watch: LogWatch?
 
-    /// What is done with a database.
+    /// The kind of access to a database.
     enum Access {
         case write
-        /// It may be made.
+        /// The database may be created.
         case make
         case read
-        /// It is read where nothing can be written, also not the index of its log, and no process
-        /// uses it.
+        /// For reading where nothing can be written, not even the index of the log, and no process
+        /// uses the database.
         case readFrozen
-        /// It is read as it is without its log.
+        /// For reading without the log.
         case readWithoutLog
     }
 
@@ -55,12 +55,12 @@ final class Connection: @unchecked Sendable {
         case .write: flags |= SQLITE_OPEN_READWRITE
         case .make:
             flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-            // SQLite would let others read it.
+            // SQLite would let other users read it.
             let descriptor = unsafe open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
             if descriptor >= 0 { close(descriptor) }
         case .read: flags |= SQLITE_OPEN_READONLY
         case .readFrozen where hasLog:
-            // Without locks of its own, the index of the log can be in memory: see below.
+            // Without locks, the index of the log can be in memory: see below.
             flags |= SQLITE_OPEN_READONLY
             vfs = "unix-none"
         case .readFrozen, .readWithoutLog:
@@ -85,7 +85,7 @@ final class Connection: @unchecked Sendable {
         }
     }
 
-    /// SQLite takes a name that begins with `file:` for a URI, and would not find it again.
+    /// An absolute path, because SQLite takes a name that begins with `file:` for a URI.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/") else { return path }
         let folder = unsafe getcwd(nil, 0)
@@ -148,12 +148,12 @@ final class Connection: @unchecked Sendable {
         return try statement.step() ? statement.string(0) : nil
     }
 
-    /// Whether closing the last connection keeps the log, and does not copy and delete it.
+    /// Sets whether closing the last connection keeps the log, instead of copying and deleting it.
     func keepLog(_ keeps: Bool) {
         unsafe latchkey_sqlite_keep_log(handle, keeps ? 1 : 0)
     }
 
-    /// Notes from now on what becomes of the log.
+    /// Notes the changes of the log from now on.
     func watchLog(_ notes: LogNotes) throws(DatabaseError) {
         // SQLite opens the log when it first reads.
         _ = try integer("select count(*) from sqlite_schema")
@@ -163,10 +163,10 @@ final class Connection: @unchecked Sendable {
     /// Whether no transaction is open.
     var isIdle: Bool { unsafe sqlite3_get_autocommit(handle) != 0 }
 
-    /// Takes back what the open transaction did, if there is one.
+    /// Rolls back the open transaction, if there is one.
     func rollBack() {
         if !isIdle {
-            // Fails only where SQLite has rolled back by itself.
+            // Fails only if SQLite has rolled back by itself.
             _ = unsafe sqlite3_exec(handle, "rollback", nil, nil, nil)
         }
     }
@@ -182,7 +182,7 @@ final class Connection: @unchecked Sendable {
 
 /// A prepared statement, used by the thread that uses its connection.
 ///
-/// What is bound by pointer is read until ``reset()``, and what a column is read as lives until the
+/// A value bound by pointer is read until ``reset()``, and the bytes of a column live until the
 /// next ``step()``.
 ///
 /// SAFETY: `@safe` and `@unchecked Sendable` as ``Connection``, which it keeps.
@@ -292,7 +292,7 @@ final class Statement: @unchecked Sendable {
 
     /// The bytes of a text or a blob.
     ///
-    /// Asked as a blob, since SQLite copies a text to end it with a zero.
+    /// Read as a blob, since SQLite copies a text to end it with a zero.
     func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
         let start = unsafe sqlite3_column_blob(handle, column)
         let count = unsafe sqlite3_column_bytes(handle, column)
@@ -320,7 +320,7 @@ extension DatabaseError {
     /// SQLITE_IOERR_WRITE, a macro that Swift cannot import.
     static let writeError = SQLITE_IOERR | 3 << 8
 
-    /// What the system says where there is no space, the quota is used, or the file is too long.
+    /// The system's codes for no space, a used quota, and a file that is too long.
     static let fullCodes = [ENOSPC, EDQUOT, EFBIG]
 
     /// SQLITE_IOERR_FSYNC.
@@ -331,8 +331,8 @@ extension DatabaseError {
 
     /// Whether a write found no space, and so nothing was written.
     ///
-    /// SQLite says SQLITE_FULL for ENOSPC only. A sync that finds none has another code: what was
-    /// written before it can be lost.
+    /// SQLite says SQLITE_FULL for ENOSPC only. A sync without space has another code: earlier
+    /// writes can be lost.
     var isFull: Bool {
         primaryCode == SQLITE_FULL
             || [Self.writeError, Self.indexError].contains(code)
@@ -342,8 +342,8 @@ extension DatabaseError {
     /// SQLITE_IOERR_RDLOCK, _CHECKRESERVEDLOCK, _LOCK and _SHMLOCK.
     private static let lockErrors = [9, 14, 15, 20].map { SQLITE_IOERR | $0 << 8 }
 
-    /// Whether a lock was not got, before the first write: another program uses the database, or
-    /// the file system cannot tell.
+    /// Whether a lock was not acquired, before the first write: another program uses the database,
+    /// or the file system cannot tell.
     var isBusy: Bool {
         [SQLITE_BUSY, SQLITE_LOCKED].contains(primaryCode) || Self.lockErrors.contains(code)
     }

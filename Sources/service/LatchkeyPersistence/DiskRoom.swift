@@ -2,13 +2,13 @@ internal import Glibc
 
 /// How much space a file system has.
 struct DiskSpace: Sendable {
-    /// For everybody but the superuser.
+    /// Free for all users but the superuser.
     var freeByteCount: Int
     var byteCount: Int
 }
 
 extension DiskSpace {
-    /// Asks the file system of an open folder; nil where it does not say.
+    /// Asks the file system of an open folder; nil if it does not say.
     init?(of descriptor: Int32) {
         var status = statvfs()
         guard unsafe fstatvfs(descriptor, &status) == 0, status.f_blocks > 0 else { return nil }
@@ -18,21 +18,21 @@ extension DiskSpace {
 }
 
 /// Whether the disk of a data folder has room for more changes, and the reserve that lets the
-/// folder get smaller where it has none.
+/// folder get smaller if it has none.
 ///
-/// Room is counted in batches. Where less than eight are free, the log is copied into the database.
+/// Room is counted in batches. If less than eight are free, the log is copied into the database.
 /// The disk is low with less than four, free pages within the database included, or with less than
 /// one for the log. Then the reserve, a file without content, is removed, so that deletions and
-/// compaction have room. There is room again with twice as much, and with what the reserve had.
+/// compaction have room. There is room again with twice as much, and the bytes of the reserve.
 ///
-/// **Design.** The writing thread uses it; before this one starts, the thread that opens. All files
-/// are found from the open folder, which can be moved away.
+/// **Design.** The writing thread uses it, and before that thread starts, the opening one. All
+/// files are found from the open folder, which can be moved away.
 ///
 /// SAFETY: `@unchecked Sendable` because one thread uses it at a time.
 final class DiskRoom: @unchecked Sendable {
     static let reserveName = "latchkey.reserve"
     static let reserveByteCountMax = 64 << 20
-    /// A copy that is to take the place of the database: see ``Persistence/compact(_:)``.
+    /// A copy that is to replace the database: see ``Persistence/compact(_:)``.
     static let compactedName = "compacted.db"
 
     /// The longest batch, or a part of a small disk.
@@ -40,17 +40,17 @@ final class DiskRoom: @unchecked Sendable {
     /// A shorter log is not copied to make room.
     var logByteCount: Int { batchByteCount / 4 }
     private(set) var isLow = false
-    /// Of the file system, at the last measure; nil where it does not say.
+    /// The space of the file system, at the last measure; nil if it does not say.
     private(set) var space: DiskSpace?
     /// After a failure, no reserve is made until then.
     private var makesReserveAfter = ContinuousClock.now
-    /// How large the reserve is to be; nil until it is made the first time.
+    /// The wanted size of the reserve; nil until it is made the first time.
     private var reserveByteCount: Int?
     private let descriptor: Int32
     private let tuning: Tuning
 
-    /// Removes what a compaction that was killed has left, and the reserve where the disk is low:
-    /// then SQLite can open the database.
+    /// Removes the copy of a killed compaction, and the reserve if the disk is low: then SQLite can
+    /// open the database.
     init(_ folder: Folder, _ tuning: Tuning) throws(PersistenceFailure) {
         descriptor = unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .call("open", folder.path) }
@@ -67,28 +67,28 @@ final class DiskRoom: @unchecked Sendable {
 
     var isTight: Bool { isBelow(64) }
 
-    /// Whether the log has to give back what it can.
+    /// Whether the log has to give back space.
     var needsLog: Bool { isBelow(8) }
 
-    /// Whether fewer batches were free at the last measure, with so many bytes more.
+    /// Whether fewer batches were free at the last measure, with `byteCount` added.
     private func isBelow(_ batchCount: Int, _ byteCount: Int = 0) -> Bool {
         space.map { $0.freeByteCount + byteCount < batchCount * batchByteCount } ?? false
     }
 
-    /// Measures, and says whether so little is free that it is looked at each second.
+    /// Measures, and returns whether so little is free that it is measured each second.
     func isTightNow() -> Bool {
         space = tuning.space(descriptor)
         return isTight
     }
 
-    /// Counts what a checkpoint will take of the free space.
+    /// Subtracts the bytes that a checkpoint will take from the free space.
     func owe(_ byteCount: Int) {
         space?.freeByteCount -= max(0, byteCount)
     }
 
     /// Decides by the last measure, and gives up the reserve or makes it.
     ///
-    /// - Parameter sparedByteCount: What is free within the database, whose file does not get
+    /// - Parameter sparedByteCount: The free bytes within the database, whose file does not get
     ///   shorter.
     func settle(sparedByteCount: Int) {
         guard !isBelow(1), !isBelow(4, sparedByteCount) else {
@@ -129,7 +129,7 @@ final class DiskRoom: @unchecked Sendable {
         return result == 0 ? Int(status.st_size) : nil
     }
 
-    /// Takes at most a tenth of what is free at first, and leaves eight batches.
+    /// Takes at most a tenth of the space that is free at first, and leaves eight batches.
     private func makeReserve() {
         guard ContinuousClock.now >= makesReserveAfter, let free = space?.freeByteCount else {
             return
@@ -143,7 +143,7 @@ final class DiskRoom: @unchecked Sendable {
         guard file >= 0 else { return }
         defer { close(file) }
         guard posix_fallocate(file, 0, count) != 0 else { return }
-        // A quota can be nearer than the end of the disk, or the file system can have no such call.
+        // A quota can be smaller than the disk, or the file system can lack this call.
         unsafe unlinkat(descriptor, Self.reserveName, 0)
         makesReserveAfter = .now + .seconds(60)
     }

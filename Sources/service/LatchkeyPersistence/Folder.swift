@@ -3,14 +3,14 @@ internal import LatchkeyMachine
 
 /// A data folder: the paths in it, and the lock that one process has.
 ///
-/// The lock is on a file of its own. It is of the open file (flock(2)), so closing other files
+/// The lock is on a file of its own. It belongs to the open file (flock(2)), so closing other files
 /// does not drop it, and it ends with the process. The file has notes once the database has been
-/// made: then a database that is empty or missing is damage, and not a new folder. They say which
-/// log counts, too.
+/// made: then a database that is empty or missing is damage, and not a new folder. They also tell
+/// which log is valid.
 final class Folder: Sendable {
     let path: String
     private let descriptor: Int32
-    /// What is known of the log, written to the same file.
+    /// The notes about the log, written to the same file.
     let notes: LogNotes
 
     static let databaseName = "latchkey.db"
@@ -19,7 +19,7 @@ final class Folder: Sendable {
     var database: String { path + "/" + Self.databaseName }
     var log: String { database + "-wal" }
     var lock: String { path + "/" + Self.lockName }
-    /// A whole database that takes the place of the other one: then a recovery was interrupted.
+    /// A complete database that is to replace the other one, left by an interrupted recovery.
     var rescued: String { path + "/rescued.db" }
 
     /// Makes the folder if it is missing, and locks it.
@@ -32,11 +32,11 @@ final class Folder: Sendable {
         let creates = mayCreate ? O_CREAT : 0
         var descriptor = unsafe open(lock, O_RDWR | creates | O_CLOEXEC, 0o600)
         if descriptor < 0, !mayCreate, [EROFS, EACCES, EPERM].contains(errno) {
-            // What only reads needs no more: flock(2) asks for no right to write.
+            // A reader needs no more: flock(2) does not ask for the right to write.
             descriptor = unsafe open(lock, O_RDONLY | O_CLOEXEC)
         }
         if descriptor < 0, errno == ENOENT, Self.byteCount(path + "/" + Self.databaseName) != nil {
-            // A copy without the file: an empty one says nothing of the log, either.
+            // A copied folder without the file: an empty file says nothing of the log, either.
             descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
             if descriptor < 0, errno == EROFS {
                 // It has no notes, and no service can run there.
@@ -78,9 +78,9 @@ final class Folder: Sendable {
         close(descriptor)
     }
 
-    /// Why a service could not write all that is in a folder; nil if it can.
+    /// The reason why a service cannot write all files of a folder; nil if it can.
     ///
-    /// SQLite opens a file that it may not write for reading, and says nothing.
+    /// SQLite opens a file that it may not write as read-only, and reports nothing.
     static func unwritable(_ path: String) -> PersistenceFailure? {
         let database = path + "/" + databaseName
         let files = [path, database, database + "-wal", database + "-shm", path + "/" + lockName]
@@ -136,7 +136,7 @@ final class Folder: Sendable {
     /// Whether a database has been made in the folder.
     var hasDatabase: Bool { (Self.byteCount(lock) ?? 0) > 0 }
 
-    /// Says that the folder has a database, which is on the disk.
+    /// Notes that the folder has a database, which is on the disk.
     func noteDatabase() throws(PersistenceFailure) {
         try notes.mark()
         try Self.sync(path)
@@ -165,7 +165,7 @@ extension PersistenceFailure {
         return failure
     }
 
-    /// A file of a data folder does not have what was written to it.
+    /// A file of a data folder does not have the content that was written to it.
     static func damaged(_ file: String, _ finding: String, readable: UInt64?) -> Self {
         let folder = file.split(separator: "/", omittingEmptySubsequences: false).dropLast()
             .joined(separator: "/")
@@ -178,7 +178,7 @@ extension PersistenceFailure {
         )
     }
 
-    /// The same failure with advice for one who has only that file; others stay as they are.
+    /// The same failure with advice for a user who has only that file; others stay as they are.
     package func advising(_ advice: String) -> Self {
         code == .damaged ? Self(.damaged, advice, finding: finding) : self
     }

@@ -2,18 +2,17 @@ internal import Glibc
 internal import LatchkeyMachine
 internal import LatchkeySync
 
-/// Looks whether the files that are open are still those of the data folder.
+/// Checks whether the open files are still those of the data folder.
 ///
-/// Files that were removed or replaced take every write, and go with the process: all that is
-/// written then is lost, and no write fails. While the process lives, its open files have all of
-/// it.
+/// Removed or replaced files take every write, and vanish with the process: no write fails, but all
+/// later writes are lost. While the process lives, its open files have all of them.
 ///
-/// **Design.** A thread of its own looks, since a look can hang; nothing waits for it. Only a path
-/// that has no file, or another one, says that a folder is gone, three times in a row: between two
-/// steps of a program that renames folders, or of a network file system, a path can be missing. An
-/// error of the look itself says nothing about the files.
+/// **Design.** A thread of its own looks, since a look can hang; nothing waits for it. A folder is
+/// gone only if a path has no file, or another one, three times in a row: between two steps of a
+/// program that renames folders, or of a network file system, a path can be missing. An error of
+/// the look itself says nothing about the files.
 final class FolderWatch: Sendable {
-    /// What a look can find.
+    /// The result of a look.
     enum Finding: Sendable, Hashable {
         case whole
         /// A path with no file, or another one.
@@ -29,7 +28,7 @@ final class FolderWatch: Sendable {
     }
 
     static let looksUntilGone = 3
-    /// So many looks after a log line, there is the next one.
+    /// The number of looks between two log lines.
     static let looksBetweenLines = 60
 
     private let files: [(path: String, identity: Identity)]
@@ -62,15 +61,15 @@ final class FolderWatch: Sendable {
     }
 }
 
-/// What the looks at a folder come to.
+/// The conclusion from the looks at a folder.
 struct FolderLooks {
     private var goneCount = 0
     private var isUnknown = false
-    /// Why the folder is gone, permanently; nil while it is not.
+    /// The reason why the folder is gone, permanently; nil while it is not.
     private(set) var loss: String?
     private var looksSinceLine = 0
 
-    /// Takes the next finding; returns what is to be logged.
+    /// Takes the next finding; returns the line to log, if there is one.
     mutating func take(_ finding: FolderWatch.Finding) -> (isError: Bool, event: String, String)? {
         if let loss {
             looksSinceLine += 1
@@ -95,7 +94,7 @@ struct FolderLooks {
         return nil
     }
 
-    /// Takes the folder for gone; returns the sentence that says so.
+    /// Marks the folder as gone; returns the message.
     @discardableResult
     mutating func lose(_ reason: String) -> String {
         let sentence =

@@ -2,7 +2,7 @@ internal import Glibc
 internal import LatchkeyStore
 internal import LatchkeySync
 
-/// What is noted outside of the log: which log counts, and how much of it is surely on the disk.
+/// A note outside the log: which log is valid, and how much of it is surely on the disk.
 struct LogNote: Equatable {
     /// The salts of the log's header; 0 for none: the database has everything.
     var salts: UInt64 = 0
@@ -21,21 +21,21 @@ struct LogNote: Equatable {
 
 /// The notes about the log, in the file that locks a data folder.
 ///
-/// SQLite takes a log that is missing, empty or cut off for one that has nothing more. The notes
-/// tell such a log from one that was never longer.
+/// SQLite treats a missing, empty or truncated log as a complete one. The notes tell such a log
+/// from one that was never longer.
 ///
 /// **Design.** There are two slots, in pages of their own, each with a number that grows and a
 /// checksum. One of them is in force: the log on the disk agrees with it. The other one is written,
-/// and synced, when something changes; what is torn then is not the one in force.
+/// and synced, when something changes; a torn write does not affect the one in force.
 ///
 /// A new log is noted before its header is written, and an empty one before the file is emptied
-/// (``begins(_:)``). Until that is on the disk, too (``hasBegun()``), either of both logs can be
-/// there. So a later note without frames leaves the other one valid. Behind the first commit of the
-/// log, its frames are noted (``count(_:)``): from then on only this log counts.
+/// (``begins(_:)``). Until that is on the disk, too (``hasBegun()``), either of the two logs can be
+/// there. So a later note without frames leaves the other one valid. After the first commit of the
+/// log, its frames are noted (``count(_:)``): from then on only this log is valid.
 ///
 /// The state is guarded, and changed by the thread that opens the folder, and then by the writer.
 final class LogNotes: Sendable {
-    /// What each slot begins with.
+    /// The first bytes of each slot.
     ///
     /// Earlier versions wrote only this, at the begin of the file.
     private static let line = Array("This folder has a database of latchkey.\n".utf8)
@@ -43,9 +43,9 @@ final class LogNotes: Sendable {
     private static let wordCount = 5
 
     private struct State {
-        /// Nil where a slot has no note that can be read.
+        /// Nil if a slot has no note that can be read.
         var slots: [Numbered?] = [nil, nil]
-        /// Whether a slot has something else.
+        /// Whether a slot has bytes that are not a note.
         var isDamaged = false
         /// The slot of the note that agrees with the log on the disk.
         var inForce = 0
@@ -80,7 +80,7 @@ final class LogNotes: Sendable {
         for index in 0...1 {
             var bytes = [UInt8](repeating: 0, count: Self.slotByteCount)
             let place = off_t(index * Self.slotByteCount)
-            // The folder itself stands in for the file where there is none, and none can be made.
+            // The folder itself stands in for the file if there is none, and none can be made.
             guard unsafe pread(descriptor, &bytes, bytes.count, place) >= 0 || errno == EISDIR
             else {
                 throw .call("pread", path)
@@ -98,7 +98,7 @@ final class LogNotes: Sendable {
     /// Whether there has never been a note.
     var isEmpty: Bool { state.read { $0.latest.isEmpty && !$0.isDamaged } }
 
-    /// Whether a slot has something that is no note.
+    /// Whether a slot has bytes that are not a note.
     var isDamaged: Bool { state.read { $0.isDamaged } }
 
     /// How many notes were written, those of earlier processes included.
@@ -116,7 +116,7 @@ final class LogNotes: Sendable {
 
     /// Finds the note that a log agrees with.
     ///
-    /// - Returns: Why the log is not the one that was noted, for the file at fault; nil if it is.
+    /// - Returns: The file at fault, and why the log is not the noted one; nil if it is.
     func finding(_ scan: LogScan, _ log: String) -> (file: String, text: String)? {
         state.write { state in
             guard let latest = state.latest.first, let last = state.slots[latest]?.note else {
@@ -149,14 +149,14 @@ final class LogNotes: Sendable {
 
     // MARK: Writing
 
-    /// Says that there is a database; what is noted of its log stays.
+    /// Notes that there is a database; the notes about its log stay.
     func mark() throws(PersistenceFailure) {
         try write(Self.line, at: 0)
     }
 
-    /// Notes the log as it is, in both slots; nil for another database, which has had none.
+    /// Notes the log as it is, in both slots; nil for another database, which has had no log.
     ///
-    /// The log, or that there is none, is on the disk.
+    /// The log, or its absence, is already on the disk.
     func restart(_ scan: LogScan?) throws(PersistenceFailure) {
         let count = scan?.frameCount ?? 0
         let salts = count > 0 ? scan?.salts ?? 0 : 0
@@ -170,20 +170,20 @@ final class LogNotes: Sendable {
         }
     }
 
-    /// Writes the note that is in force into the other slot, too: damage of one loses nothing.
+    /// Writes the note that is in force into the other slot, too: then damage of one loses nothing.
     func settle() throws(PersistenceFailure) {
         guard !state.read({ $0.isBeginning }) else { return }
         try change { $0 }
         state.write { $0.inForce = $0.other }
     }
 
-    /// Before a log with these salts is written, or with 0, before the log is emptied.
+    /// Called before a log with these salts is written, or, with 0, before the log is emptied.
     func begins(_ salts: UInt64) throws(PersistenceFailure) {
         try change { LogNote(salts: salts, revisionBound: $0.revisionBound) }
         state.write { $0.isBeginning = true }
     }
 
-    /// What was said to begin is on the disk.
+    /// Called when the log that begins is on the disk.
     func hasBegun() {
         state.write { state in
             guard state.isBeginning else { return }
@@ -191,24 +191,25 @@ final class LogNotes: Sendable {
         }
     }
 
-    /// Whether it can be noted that so many frames are on the disk, and is not.
+    /// Whether so many frames are not noted as on the disk, and can be.
     func lacks(_ frameCount: Int) -> Bool {
         state.read {
             !$0.isBeginning && $0.note.salts != 0 && $0.note.frameCount < frameCount
         }
     }
 
-    /// Whether the log that counts has no frame that is noted.
+    /// Whether the valid log has no noted frame.
     var isUncounted: Bool { state.read { $0.note.salts != 0 && $0.note.frameCount == 0 } }
 
-    /// So many frames of the log are on the disk.
+    /// Notes that so many frames of the log are on the disk.
     func count(_ frameCount: Int) throws(PersistenceFailure) {
         try add { $0.frameCount = $0.salts == 0 ? 0 : max($0.frameCount, frameCount) }
     }
 
-    /// Revisions up to this one may be shown from now on; 0: all that were shown are on the disk.
+    /// Notes that revisions up to this one may be shown; 0: all shown ones are on the disk.
     ///
-    /// - Returns: Whether that is noted: not while a log begins, which a failed sync makes long.
+    /// - Returns: Whether that is noted. It is not while a log begins, which takes long after a
+    ///   failed sync.
     @discardableResult
     func bound(_ revision: Revision) throws(PersistenceFailure) -> Bool {
         try add { $0.revisionBound = revision }
@@ -229,7 +230,7 @@ final class LogNotes: Sendable {
     private func change(_ make: (LogNote) -> LogNote) throws(PersistenceFailure) {
         let (slot, numbered) = state.write { state in
             let numbered = Numbered(number: state.number + 1, note: make(state.note))
-            // Where that fails, it can be there, or be torn: it is not in force, and written anew.
+            // If that fails, it can be there, or be torn: it is not in force, and is written again.
             state.slots[state.other] = numbered
             return (state.other, numbered)
         }
@@ -239,11 +240,11 @@ final class LogNotes: Sendable {
         try write(bytes, at: slot * Self.slotByteCount)
     }
 
-    /// In place: the file is the lock of the folder, too.
+    /// Writes in place: the file is the lock of the folder, too.
     private func write(_ bytes: [UInt8], at place: Int) throws(PersistenceFailure) {
         let count = unsafe pwrite(descriptor, bytes, bytes.count, off_t(place))
         guard count == bytes.count else {
-            // Less is written where the disk is full, and without a code.
+            // On a full disk, less is written, without an error code.
             if count >= 0 { errno = ENOSPC }
             throw .call("pwrite", path)
         }

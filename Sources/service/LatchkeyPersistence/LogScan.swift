@@ -1,30 +1,29 @@
 internal import Glibc
 
-/// Reads a write-ahead log before SQLite does, which drops everything behind a damaged frame
-/// without a word.
+/// Reads a write-ahead log before SQLite does, which drops everything after a damaged frame without
+/// a message.
 ///
 /// The format is in <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>: a header, then
-/// frames, each with one page, whose checksums go on from frame to frame. The last frame of a
-/// transaction says how large the database is then; the others say 0.
+/// frames, each with one page, whose checksums continue from frame to frame. The last frame of a
+/// transaction has the size of the database after it; the others have 0.
 ///
 /// A loss of power can tear the last transaction, which was not synced: its frames are there or
-/// not, in any combination. All transactions before it were synced. So frames that are whole behind
-/// the first transaction that is not are damage. Those of an earlier log have other salts.
+/// not, in any combination. All transactions before it were synced. So whole frames after the first
+/// transaction that is not whole are damage. Frames of an earlier log have other salts.
 struct LogScan {
-    /// How many frames the transactions have that are whole.
+    /// How many frames the whole transactions have.
     private(set) var frameCount = 0
     /// The length of the file.
     private(set) var byteCount = 0
-    /// Whether frames of this log are behind the last transaction that is whole: the rest of one
-    /// that was torn.
+    /// Whether frames of this log follow the last whole transaction: the rest of a torn one.
     private(set) var hasRemains = false
-    /// Where the log is damaged.
+    /// The place where the log is damaged.
     private(set) var damage: Damage?
 
     struct Damage: Equatable {
         /// Counted from 1; 0 is the header.
         let frame: Int
-        /// Where the frame begins in the file.
+        /// The begin of the frame in the file.
         let byte: Int
     }
 
@@ -36,10 +35,10 @@ struct LogScan {
     /// Two numbers of the header, which no other log of the database has; 0 without a header.
     private(set) var salts: UInt64 = 0
     private var isBigEndian = false
-    /// The size of the database behind the last whole transaction.
+    /// The size of the database after the last whole transaction.
     private var pageCount: UInt32 = 0
 
-    /// Scans a file; one that is missing is empty.
+    /// Scans a file; a missing one counts as empty.
     init(_ path: String) throws(PersistenceFailure) {
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -62,7 +61,7 @@ struct LogScan {
     /// A frame as it is in the file.
     private struct Frame {
         let salts: UInt64
-        /// The size of the database in pages behind a transaction's last frame, else 0.
+        /// The size of the database in pages after a transaction's last frame, else 0.
         let pageCount: UInt32
         let sums: Sums
         var isLast: Bool { pageCount != 0 }
@@ -97,10 +96,10 @@ struct LogScan {
         }
     }
 
-    /// Whether frames are behind the transaction of the first frame that is not whole.
+    /// Whether frames follow the transaction of the first frame that is not whole.
     ///
-    /// A transaction ends with one frame. So a second one that ends a transaction is damage, also
-    /// where the frame before it is lost and its checksum cannot be tried.
+    /// A transaction ends with one frame. So a second frame that ends a transaction is damage, even
+    /// if the frame before it is lost and its checksum cannot be checked.
     private mutating func isDamaged(
         _ bad: Frame,
         _ badIndex: Int,
@@ -115,7 +114,7 @@ struct LogScan {
         hasRemains = hasRemains || isOurs
         var hasEnded = isOurs && bad.isLast && !isSplit(badIndex)
         var buffer = [UInt8](repeating: 0, count: Self.frameByteCount)
-        // The sums from which the next frame may go on.
+        // The sums from which the next frame may continue.
         var before = [bad.sums, computed]
         var index = badIndex + 1
         while try read(&buffer, Self.frameByteCount, at: offset(index), path) {
@@ -123,8 +122,8 @@ struct LogScan {
             let isWhole =
                 frame.salts == salts
                 && before.contains { add(buffer, to: $0) == frame.sums }
-            // Only the word that says so is not what was written, else the next frame would not
-            // go on from its checksum.
+            // Only the word that ends the transaction is damaged, else the next frame would not
+            // continue from its checksum.
             hasEnded = hasEnded || isCommit && index == badIndex + 1 && isWhole
             let isEnd =
                 frame.salts == salts && frame.isLast && (isWhole || !isSplit(index))
@@ -139,8 +138,8 @@ struct LogScan {
         return false
     }
 
-    /// Whether a frame that is not whole ended a transaction before the word changed that says so:
-    /// in one bit, or from the size that the database had.
+    /// Whether a frame that is not whole ended a transaction before its ending word changed: in one
+    /// bit, or from the size that the database had.
     private func isCommit(_ buffer: [UInt8], after sums: Sums) -> Bool {
         let (frame, page) = (frame(buffer), Self.frameHeaderByteCount..<Self.frameByteCount)
         let words = [pageCount] + (0..<32).map { frame.pageCount ^ 1 << $0 }
@@ -153,16 +152,16 @@ struct LogScan {
         }
     }
 
-    /// Whether a sector ends between the word that says that a transaction ends, and the salts.
+    /// Whether a sector ends between the word that ends a transaction and the salts.
     ///
-    /// Then a torn frame can have that word of an earlier log.
+    /// Then a torn frame can have that word from an earlier log.
     private func isSplit(_ index: Int) -> Bool { (offset(index) + 8) % 512 == 0 }
 
     private func offset(_ index: Int) -> Int {
         Self.headerByteCount + (index - 1) * Self.frameByteCount
     }
 
-    /// The sums behind the header, or nil if it is not whole.
+    /// The sums after the header; nil if it is not whole.
     private mutating func header(_ bytes: [UInt8]) -> Sums? {
         let magic = word(bytes, 0)
         isBigEndian = magic == 0x377F_0683
@@ -232,7 +231,7 @@ struct LogScan {
         return false
     }
 
-    /// Reads so many bytes; false if the file has not so many there.
+    /// Reads so many bytes; false if the file has fewer there.
     private func read(
         _ buffer: inout [UInt8],
         _ count: Int,

@@ -1,9 +1,9 @@
 internal import CSQLite
 internal import Glibc
 
-/// Notes what a connection does to the log, before it is done.
+/// Notes a connection's changes of the log, before they are made.
 ///
-/// SQLite begins a new log by itself, in the first transaction behind a whole checkpoint.
+/// SQLite begins a new log by itself, in the first transaction after a complete checkpoint.
 ///
 /// **Design.** SQLite calls back on the thread of the connection, which keeps this.
 ///

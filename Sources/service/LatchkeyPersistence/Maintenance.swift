@@ -3,14 +3,14 @@ internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeySync
 
-/// What the third thread does: checkpoints, and the plans of compaction.
+/// The work of the third thread: checkpoints, and the plans of compaction.
 ///
 /// **Design.** It has a connection of its own and writes no row. Each reading is short, because a
-/// log cannot begin anew while somebody reads it.
+/// log cannot start again while a connection reads it.
 ///
 /// SAFETY: `@unchecked Sendable` because only the thread that calls ``run()`` uses it.
 final class Maintenance: @unchecked Sendable {
-    /// While the disk is low and the history keeps all changes, so many more are awaited.
+    /// The number of changes to wait for, while the disk is low and the history keeps all of them.
     private static let lowStep: Int64 = 1000
     private static let idleInterval = Duration.seconds(1)
 
@@ -60,7 +60,7 @@ final class Maintenance: @unchecked Sendable {
             guard error.isBusy || error.isFull else {
                 return loop.fail("A checkpoint of the database has failed: \(error.text).")
             }
-            // The writer notices what prevents checkpoints in the end.
+            // In the end, the writer notices what prevents checkpoints.
             loop.log(false, "checkpoint-failed", [("reason", error.text)])
         }
         loop.progress.write { $0.checkpointedCount = progress.frameCount }
@@ -83,7 +83,7 @@ final class Maintenance: @unchecked Sendable {
             )
             let isWorthIt = isForced || progress.isLow || isWorthIt(plan, progress)
             guard let round = plan.round, isWorthIt else {
-                // Later, when more is behind the history.
+                // Later, when more changes have left the history.
                 let step = max(1, progress.threshold(loop.tuning) / 4)
                 return loop.progress.write {
                     $0.planRow = progress.lastRow + step
@@ -127,7 +127,7 @@ extension WriterLoop.Progress {
                 || changeByteCount >= planByteCount && hasManyBytes(tuning))
     }
 
-    /// So many rows make a round.
+    /// The number of rows that makes a round.
     func threshold(_ tuning: Tuning) -> Int64 { max(tuning.roundCountMin, storedCount / 4) }
 
     func hasManyBytes(_ tuning: Tuning) -> Bool {

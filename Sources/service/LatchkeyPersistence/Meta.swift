@@ -22,12 +22,12 @@ enum MetaKey: String, CaseIterable {
     case roundRevision
     /// The last row of `changes` of the round.
     case roundRow
-    /// The last row of `changes` in front of the revisions that were skipped last.
+    /// The last row of `changes` before the revisions that were skipped last.
     case skipRow
     /// The last of these revisions: no commit has it; 0 if none were skipped.
     case skipRevision
 
-    /// Those that came with the third format.
+    /// The keys that came with the third format.
     static let skips = [skipRow, skipRevision]
 }
 
@@ -35,7 +35,7 @@ enum MetaKey: String, CaseIterable {
 struct Meta {
     private var values: [MetaKey: Int64] = [:]
 
-    /// Those of a new database.
+    /// The numbers of a new database.
     init(startRevision: Revision, identity: Int64, time: Timestamp) {
         let start = Int64(bitPattern: startRevision)
         values = [
@@ -54,11 +54,11 @@ struct Meta {
     var storedRevision: Revision { Revision(bitPattern: self[.storedRevision]) }
     var roundRevision: Revision { Revision(bitPattern: self[.roundRevision]) }
     var skipRevision: Revision { Revision(bitPattern: self[.skipRevision]) }
-    /// Commits up to here cannot be part of a history: what they replaced is not known any more, or
-    /// commits behind them are lost.
+    /// Commits up to here cannot be part of a history: the properties that they replaced are not
+    /// known any more, or later commits are lost.
     var historyRevision: Revision { max(storedRevision, roundRevision, skipRevision) }
 
-    /// Reads all of them; a sentence if one is damaged.
+    /// Reads all numbers; the error has a message if one is damaged.
     init(_ connection: Connection) throws(DatabaseError) {
         let statement = try Statement(connection, "select key, value, checksum from meta")
         while try statement.step() {

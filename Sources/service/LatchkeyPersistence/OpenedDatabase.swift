@@ -12,13 +12,13 @@ final class OpenedDatabase: Sendable {
     let room: DiskRoom?
     /// Whether a torn transaction is in the log.
     let hasTornLog: Bool
-    /// Whether nothing said which log counts, as in a copy of the database alone.
+    /// Whether no note tells which log is valid, as in a copy of the database alone.
     let lacksNotes: Bool
-    /// `pragma data_version` before anything was read: another value is of another program.
+    /// `pragma data_version` before anything was read: another value means another program.
     let dataVersion: Int64
     let meta: Meta
     let isNew: Bool
-    /// The last row of `changes`, or that up to which they are in `stored`.
+    /// The last row of `changes`, or the last one that `stored` has.
     let lastRow: Int64
     let lastRevision: Revision
     private let vfs: String?
@@ -27,7 +27,7 @@ final class OpenedDatabase: Sendable {
     ///
     /// - Parameters:
     ///   - folder: The folder.
-    ///   - room: The room on its disk; nil for who does not serve.
+    ///   - room: The room on its disk; nil without a service.
     ///   - startRevision: The revision before the first commit of a new database; nil if none is
     ///     to be made.
     ///   - isShownEarly: Whether commits are shown before they are on the disk.
@@ -49,7 +49,7 @@ final class OpenedDatabase: Sendable {
         let (isMade, scan, format) = try Self.checkFiles(folder, mayCreate: isService)
         hasTornLog = scan?.hasRemains ?? false
         lacksNotes = isMade && format >= Schema.format && folder.notes.isEmpty
-        // A copy is another life. An earlier format noted no bound.
+        // A copy goes on as another store. An earlier format noted no bound.
         let isBoundKnown =
             !lacksNotes
             && !(isShownEarly
@@ -73,7 +73,7 @@ final class OpenedDatabase: Sendable {
                     "'\(folder.database)' can be read only. A service writes to it."
                 )
             }
-            // Who only looks changes nothing, and may not be able to.
+            // A reader changes nothing, and may not be able to.
             if isService {
                 if format < Schema.format || folder.notes.isEmpty {
                     try folder.notes.restart(scan)
@@ -110,8 +110,8 @@ final class OpenedDatabase: Sendable {
 
     // MARK: Before SQLite opens it
 
-    /// Whether the database is there, and can be opened by SQLite without losing anything; and its
-    /// log and its format.
+    /// Whether the database is there, and SQLite can open it without a loss; and its log and
+    /// format.
     @discardableResult
     static func checkFiles(
         _ folder: Folder,
@@ -142,7 +142,7 @@ final class OpenedDatabase: Sendable {
             throw .damaged(folder.log, place, readable: nil)
         }
         // Before the third format, a log had no notes. The header has the format of the last
-        // checkpoint: where there are notes, the log began behind them.
+        // checkpoint: if there are notes, the log began after them.
         if format >= Schema.format || !folder.notes.isEmpty,
             let finding = folder.notes.finding(scan, folder.log)
         {
@@ -222,7 +222,7 @@ final class OpenedDatabase: Sendable {
         return true
     }
 
-    /// In the old journal mode, whose transaction leaves the whole database or an empty file.
+    /// Uses the old journal mode, whose transaction leaves the whole database or an empty file.
     static func createTables(
         _ connection: Connection,
         _ startRevision: Revision
@@ -264,8 +264,8 @@ final class OpenedDatabase: Sendable {
         )
     }
 
-    /// Gives a whole database of an earlier format this one, in one transaction; `header` is the
-    /// format that the header has without the log.
+    /// Migrates a whole database of an earlier format to this one, in one transaction; `header` is
+    /// the format that the header has without the log.
     private static func bringForward(
         _ connection: Connection,
         _ folder: Folder,
@@ -283,13 +283,13 @@ final class OpenedDatabase: Sendable {
             try connection.execute("pragma user_version = \(Schema.format); commit")
         }
         if header < Schema.format {
-            // Now the header says it, too. Where that fails, because a program reads, the notes
-            // count all the same.
+            // Now the header has the format, too. If that fails, because a program reads, the notes
+            // are valid all the same.
             _ = try? connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
         }
     }
 
-    /// Behind a torn transaction, a later scan would take what is left of it for damage.
+    /// After a torn transaction, a later scan would take the rest of it for damage.
     private static func beginNewLog(
         _ connection: Connection,
         _ isTorn: Bool
@@ -297,14 +297,14 @@ final class OpenedDatabase: Sendable {
         if isTorn { try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE) }
     }
 
-    /// Whether a database has a position in the log of a cluster: it is one of a replica.
+    /// Whether a database has a position in the log of a cluster: then it is that of a replica.
     static func hasPosition(_ connection: Connection) throws(DatabaseError) -> Bool {
         let position = "select 1 from notes where revision = \(BatchWriter.positionRevision)"
         return try connection.integer(position) != nil
     }
 
-    /// Has no commit get a revision again that a client may have been shown, of a commit that was
-    /// lost with `--durability interval`, or of another life; `bound` is nil if it is not known.
+    /// Skips revisions that a client may have been shown, of commits that were lost with
+    /// `--durability interval`, or of another copy of the store; `bound` is nil if it is not known.
     private static func skip(
         through bound: Revision?,
         _ connection: Connection,
@@ -313,12 +313,12 @@ final class OpenedDatabase: Sendable {
         var meta = try Meta(connection)
         let last = try last(connection, meta)
         var later: Revision?
-        // What has nothing shows no revision of another life. Its replica goes on in its cluster.
+        // An empty database shows no revision of another copy. Its replica goes on in its cluster.
         if last.revision > meta.startRevision {
             later = .laterLife(of: last.revision, at: StoreClock.system.now())
         }
         guard let bound = bound ?? later, bound > last.revision else { return }
-        // A replica has its revisions from the log of the cluster.
+        // A replica gets its revisions from the log of the cluster.
         guard try !hasPosition(connection) else { return }
         try beginNewLog(connection, isTorn)
         meta[.skipRow] = last.row
@@ -347,7 +347,7 @@ final class OpenedDatabase: Sendable {
 
     /// Compares the tables with those of the format, before anything else is read.
     ///
-    /// A view in the place of a table could have rows without end.
+    /// A view in the place of a table could have endless rows.
     static func checkSchema(_ connection: Connection, _ path: String) throws(any Error) {
         let expected = Schema.statements(of: try connection.integer("pragma user_version") ?? 0)
         let reading = try Statement(connection, Schema.reading)
@@ -364,8 +364,7 @@ final class OpenedDatabase: Sendable {
         }
     }
 
-    /// Looks whether the tables of a database that may be damaged are tables: then they have an
-    /// end.
+    /// Checks that the tables of a possibly damaged database are tables: then they have an end.
     ///
     /// - Throws: If one is a view, or computes a column.
     static func checkTables(_ connection: Connection) throws(DatabaseError) {

@@ -7,19 +7,18 @@ internal import Synchronization
 /// First ``readStored(_:)``, then ``readChanges(_:)`` and ``readNotes(_:)``, then
 /// ``start(historyOldest:noteLifetime:isGrouped:released:failed:)``.
 ///
-/// **Design.** What writes is a ``WriterLoop``, which is set once and found without a lock. It
-/// lives as long as this, but its threads alone keep the database, so ``finish()`` closes the
-/// files.
+/// **Design.** The writer is a ``WriterLoop``, which is set once and found without a lock. It lives
+/// as long as this, but only its threads keep the database, so ``finish()`` closes the files.
 package final class Persistence: Sendable {
-    /// Writes a line to the log of the service: an event, and what belongs to it.
+    /// Writes a line to the log of the service: an event and its fields.
     package typealias Log =
         @Sendable (_ isError: Bool, _ event: String, _ fields: [(String, String)]) -> Void
 
     /// Whether the folder had no database.
     package let isNew: Bool
-    /// The revision before the first commit ever: at which nothing was stored.
+    /// The revision before the first commit of all, at which nothing was stored.
     package let startRevision: Revision
-    /// The revision of the table `stored`: ``readChanges(_:)`` begins behind it.
+    /// The revision of the table `stored`: ``readChanges(_:)`` begins after it.
     package let storedRevision: Revision
     /// Commits up to here cannot be part of a history: the properties that they replaced are not
     /// known any more.
@@ -29,7 +28,7 @@ package final class Persistence: Sendable {
     package let historyRevision: Revision
     /// The revision of the last commit, or the one before the first.
     package let lastRevision: Revision
-    /// A text that is that of no other database, but of its backups.
+    /// A text that only this database and its backups have.
     package let identity: String
     /// The latest time of a commit up to ``storedRevision``.
     package let storedTime: Timestamp
@@ -48,7 +47,7 @@ package final class Persistence: Sendable {
     private let copying = Guarded(())
     private let settings: PersistenceSettings
     private let log: Log
-    /// What writes, once it is started: without a lock, since each commit asks for it.
+    /// The writer, once it is started: without a lock, since each commit reads it.
     private let started = AtomicLazyReference<WriterLoop>()
 
     /// Opens the folder, or makes it, and looks for damage.
@@ -58,7 +57,7 @@ package final class Persistence: Sendable {
     ///   - settings: The path in them is not used.
     ///   - startRevision: The revision before the first commit of a new database.
     ///   - log: Takes events.
-    /// - Throws: If the folder cannot be used, with a sentence that says why.
+    /// - Throws: If the folder cannot be used, with a message that says why.
     package convenience init(
         opening path: String,
         _ settings: PersistenceSettings = .standard,
@@ -110,7 +109,7 @@ package final class Persistence: Sendable {
         changeCount = Int(database.lastRow - database.meta[.storedRow])
     }
 
-    /// What a data folder is told from all others by.
+    /// The identity of a data folder.
     package struct Identity: Sendable {
         let number: Int64
 
@@ -120,7 +119,7 @@ package final class Persistence: Sendable {
             self.number = number
         }
 
-        /// A new one.
+        /// Makes a new one.
         package init() {
             number = .random(in: .min ... .max)
         }
@@ -131,7 +130,7 @@ package final class Persistence: Sendable {
         Folder.byteCount(path + "/" + Folder.databaseName) != nil
     }
 
-    /// Whether a folder has a database that was made to its end: it has a start revision.
+    /// Whether a folder has a database that was made completely: it has a start revision.
     package static func hasWholeData(_ path: String) -> Bool {
         let database = path + "/" + Folder.databaseName
         return (Folder.byteCount(database) ?? 0) > 0
@@ -145,9 +144,9 @@ package final class Persistence: Sendable {
         try RowReader(opened).readStored(body)
     }
 
-    /// Reads the commits behind ``storedRevision``, in the order of their revisions.
+    /// Reads the commits after ``storedRevision``, in the order of their revisions.
     ///
-    /// Those up to ``historyRevision`` can delete properties that are not there, and replace
+    /// Commits up to ``historyRevision`` can delete properties that are not there, and replace
     /// properties of later revisions.
     package func readChanges(
         _ body: ([StoredCommit]) throws(PersistenceFailure) -> Void
@@ -180,13 +179,13 @@ package final class Persistence: Sendable {
     /// Starts the threads that write.
     ///
     /// - Parameters:
-    ///   - historyOldest: The lowest revision behind which the history holds commits.
-    ///     Compaction does not go past it.
-    ///   - noteLifetime: Notes that are older are deleted when their commits are compacted.
+    ///   - historyOldest: The lowest revision after which the history holds commits. Compaction
+    ///     does not go past it.
+    ///   - noteLifetime: Older notes are deleted when their commits are compacted.
     ///   - isGrouped: Whether commits are written in the groups that ``seal(through:_:)`` ends,
     ///     some time after they were released.
     ///   - released: Called with the latest revision that is on the disk, on a thread of its own;
-    ///     or, where the folder is gone, with the latest one that is not, and never will be.
+    ///     or, if the folder is gone, with the latest one that is not, and never will be.
     ///   - failed: Called when the process has to end, since the disk cannot be relied upon.
     /// - Throws: If the database cannot be opened a second time.
     package func start(
@@ -233,7 +232,7 @@ package final class Persistence: Sendable {
         started.load()?.append(QueuedCommit(commit, note: note))
     }
 
-    /// Ends a group of commits, and has a position stored with its last one.
+    /// Ends a group of commits, and stores a position with its last one.
     ///
     /// Both are written in one transaction. A group without commits changes only the position.
     /// Blocks while too much is to be written. One thread calls it and ``append(_:note:)``.
@@ -241,16 +240,17 @@ package final class Persistence: Sendable {
         started.load()?.seal(through: revision, position)
     }
 
-    /// Has the next commit follow a later revision, which is stored with the position of the group
+    /// Lets the next commit follow a later revision, which is stored with the position of the group
     /// that begins now.
     ///
-    /// Blocks until all commits before are given to the disk: that is rare. Called as
-    /// ``seal(through:_:)``, behind which no group is open.
+    /// Blocks until all commits before are given to the disk: that is rare. Called like
+    /// ``seal(through:_:)``, while no group is open.
     package func skip(through revision: Revision) {
         started.load()?.skip(through: revision)
     }
 
-    /// Has ``seal(through:_:)`` wait no more, also while the disk takes nothing: who appends ends.
+    /// Ends the waits of ``seal(through:_:)``, also while the disk takes nothing: the appender
+    /// ends.
     package func takesAll() {
         started.load()?.takesAll()
     }
@@ -265,13 +265,13 @@ package final class Persistence: Sendable {
         return database
     }
 
-    /// Why a change that is decided now cannot be expected to be written; nil if it can.
+    /// The reason why a change that is decided now is not expected to be written; nil if it is.
     package var unavailability: Unavailability? {
         guard let loop = started.load() else { return .failing }
         return loop.unavailability
     }
 
-    /// Whether commits can be written; asks nothing of the disk, which can hang.
+    /// Whether commits can be written; does not access the disk, which can hang.
     package var health: PersistenceStatus.Health { started.load()?.health ?? .healthy }
 
     package var status: PersistenceStatus { started.load()?.status ?? PersistenceStatus() }
@@ -283,7 +283,7 @@ package final class Persistence: Sendable {
     ///
     /// It is read from the open files, also when they have no name any more. The file is replaced.
     ///
-    /// - Throws: Also if the copy is not as it has to be; then there is no file.
+    /// - Throws: Also if the copy is not correct; then there is no file.
     package func backup(into file: String) throws(PersistenceFailure) -> CheckReport {
         guard let source = copied.read({ $0 }) else {
             throw PersistenceFailure(.stopped, "The service ends.")
@@ -293,7 +293,7 @@ package final class Persistence: Sendable {
         }
     }
 
-    /// Looks once whether the folder is still there, as a thread does each second.
+    /// Checks once whether the folder is still there, as a thread does each second.
     func lookAtFolder() { started.load()?.lookAtFolder() }
 
     /// How the writing ended.
@@ -306,7 +306,7 @@ package final class Persistence: Sendable {
         case failed
     }
 
-    /// Writes what waits, and closes the files.
+    /// Writes the waiting commits, and closes the files.
     package func finish() -> End {
         let end = started.load()?.finish() ?? .written
         copied.write { $0 = nil }

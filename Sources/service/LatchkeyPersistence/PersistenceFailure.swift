@@ -1,6 +1,6 @@
-/// Why a data folder cannot be used.
+/// The reason why a data folder cannot be used.
 package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of failure it is.
+    /// The kind of failure.
     package enum Code: Sendable, Hashable {
         /// Another process uses the folder.
         case inUse
@@ -8,7 +8,7 @@ package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConver
         case newerFormat
         /// The files are not those of this program.
         case foreign
-        /// A file does not have what was written to it.
+        /// A file does not have the content that was written to it.
         case damaged
         /// A system call failed.
         case inputOutput
@@ -17,16 +17,16 @@ package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConver
     }
 
     package let code: Code
-    /// A sentence for those who operate the service: which file, which place, and what to do.
+    /// A message for the operator: which file, which place, and what to do.
     package let message: String
     /// SQLite's extended code or errno; 0 if neither is the cause.
     package let cause: Int32
-    /// Whether a sync has failed: what was written before it can be lost.
+    /// Whether a sync has failed: earlier writes can be lost.
     var isOfSync = false
     /// Whether a write found no space, and so nothing was written.
     var isFull: Bool { !isOfSync && DatabaseError.fullCodes.contains(cause) }
 
-    /// What was found, without advice.
+    /// The finding, without advice.
     let finding: String
 
     package init(_ code: Code, _ message: String, cause: Int32 = 0) {
@@ -45,14 +45,14 @@ package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConver
 
     package var description: String { message }
 
-    /// What to do with a damaged folder of a replica of a cluster.
+    /// The advice for a damaged folder of a replica of a cluster.
     ///
-    /// Nothing of it is needed: the others have all of it. What a recovery rescues is older than
-    /// the state of the cluster, and has no place in its log.
+    /// The folder is not needed: the other replicas have all of it. A recovered state is older than
+    /// that of the cluster, and has no place in its log.
     package static let replicaAdvice =
         "Move the folder away: a replica with an empty folder takes the state of another one."
 
-    /// Why a service does not start, for a replica of a cluster or another service.
+    /// The reason why a service does not start, for a replica of a cluster or another service.
     package func reason(isReplica: Bool) -> String {
         isReplica ? advising(Self.replicaAdvice).message : message
     }

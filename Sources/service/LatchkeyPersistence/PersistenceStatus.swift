@@ -1,11 +1,11 @@
 package import LatchkeyMetrics
 package import LatchkeyStore
 
-/// How the writing of commits goes.
+/// The state of the writing of commits.
 package struct PersistenceStatus: Sendable, Hashable {
     package enum Health: Sendable, Hashable {
         case healthy
-        /// Writes are refused; the sentence says why, and what to do.
+        /// Writes are refused; the text says why, and what to do.
         ///
         /// If `endsByItself`, writes are tried again each second.
         case failed(String, endsByItself: Bool)

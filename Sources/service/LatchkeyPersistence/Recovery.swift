@@ -2,27 +2,27 @@ internal import Glibc
 internal import LatchkeyMachine
 package import LatchkeyStore
 
-/// What a recovery did.
+/// The result of a recovery.
 package struct RecoveryReport: Sendable {
-    /// What was found.
+    /// The result of the check before it.
     package var before = CheckReport()
-    /// Sentences about what is lost, or would be.
+    /// Messages about data that is lost, or would be.
     package var losses: [String] = []
     /// Whether files were changed.
     package var isDone = false
-    /// Where the damaged files are now.
+    /// The place of the damaged files now.
     package var keptPath: String?
 
     package init() {}
 }
 
 extension Persistence {
-    /// Makes a damaged data folder usable, without what cannot be read.
+    /// Makes a damaged data folder usable, without its unreadable data.
     ///
-    /// Without `acceptLoss` it only says what would be lost. The damaged files are kept in a folder
-    /// of their own. Commits stay up to the first damaged row, and stored properties whose rows
-    /// are whole. Revisions go on as after a restore, and history and notes are dropped: a client
-    /// may have seen commits that are lost.
+    /// Without `acceptLoss`, it only reports the losses. The damaged files are kept in a folder of
+    /// their own. Commits up to the first damaged row stay, and stored properties whose rows are
+    /// whole. Revisions go on as after a restore, and history and notes are dropped: a client may
+    /// have seen commits that are lost.
     package static func recover(
         _ path: String,
         acceptLoss: Bool,
@@ -38,7 +38,7 @@ extension Persistence {
         guard !report.before.damages.isEmpty else {
             return report
         }
-        // Not the name that says that an earlier recovery is to be finished.
+        // Not the name that marks an unfinished recovery.
         let part = folder.rescued + ".part"
         if acceptLoss { Copy.remove(part) }
         defer { if acceptLoss { Copy.remove(part) } }
@@ -60,7 +60,7 @@ extension Persistence {
     /// It can be in the database or in its own log. With a log of another time, SQLite may find
     /// anything: at worst the answer is wrong.
     private static func isOfReplica(_ folder: Folder) -> Bool {
-        // SQLite would make a log where there is none.
+        // SQLite would make a log if there is none.
         let hasLog = (Folder.byteCount(folder.log) ?? 0) > 0
         let ways: [Connection.Access] = hasLog ? [.readWithoutLog, .write] : [.readWithoutLog]
         return ways.contains { access in
@@ -74,7 +74,7 @@ extension Persistence {
         }
     }
 
-    /// Goes on with a recovery that was interrupted when the damaged database was out of the way.
+    /// Finishes a recovery that was interrupted after the damaged database was moved away.
     private static func finishRecovery(
         _ folder: Folder,
         acceptLoss: Bool
@@ -94,9 +94,9 @@ extension Persistence {
 
     /// Copies the database of a data folder, which may be in use, into a new file, and checks it.
     ///
-    /// The file has its name when it is whole, and only its owner can read it.
+    /// The file gets its name when it is complete, and only its owner can read it.
     ///
-    /// - Throws: Also if the copy is not as it has to be; then there is no file.
+    /// - Throws: Also if the copy is not correct; then there is no file.
     package static func backup(
         of path: String,
         into file: String
@@ -130,8 +130,8 @@ extension Persistence {
         }
     }
 
-    /// Looks for damage of the log before SQLite drops what is behind it, if no service uses the
-    /// folder: one that does has looked.
+    /// Looks for damage of the log before SQLite drops everything after it, if no service uses the
+    /// folder: a running service has looked.
     ///
     /// - Returns: Whether a service uses it.
     private static func checkUnused(_ path: String) throws(PersistenceFailure) -> Bool {
@@ -156,10 +156,10 @@ extension Persistence {
     /// - Parameters:
     ///   - file: The backup.
     ///   - path: The folder.
-    ///   - identity: That of the new data.
-    ///   - objection: Given the position that the backup has; why it is not to be used, in a
-    ///     sentence, or nil.
-    /// - Throws: What is wrong with the backup or the folder, or the objection.
+    ///   - identity: The identity of the new data.
+    ///   - objection: Given the position of the backup; returns a message if it must not be used,
+    ///     else nil.
+    /// - Throws: If the backup or the folder cannot be used, or there is an objection.
     package static func seed(
         _ file: String,
         into path: String,
@@ -189,7 +189,7 @@ extension Persistence {
     /// Makes a new data folder from a backup.
     ///
     /// Revisions go on as ``Revision/laterLife(of:at:)`` says, and history and notes are dropped.
-    /// So nothing that a client remembers matches, also of what was restored of it before.
+    /// So no revision that a client remembers matches, also none of an earlier restore.
     package static func restore(
         _ file: String,
         into path: String,
@@ -229,7 +229,7 @@ extension Persistence {
 
 /// A database in one file, without log and lock.
 enum Copy {
-    /// Looks for damage; the sentences give no advice, since it depends on what the copy is for.
+    /// Looks for damage; the messages give no advice, since it depends on the use of the copy.
     static func check(_ file: String) throws(PersistenceFailure) -> CheckReport {
         try OpenedDatabase.checkHeader(file)
         var report = CheckReport()
@@ -255,7 +255,7 @@ enum Copy {
 
     /// Copies a database as of one revision into a file, which is new or empty, and checks it.
     ///
-    /// - Throws: Also if the copy is not as it has to be. The file is the caller's to remove.
+    /// - Throws: Also if the copy is not correct. The caller removes the file.
     static func make(
         _ source: Connection,
         _ file: String
@@ -289,7 +289,7 @@ enum Copy {
         throw PersistenceFailure(.damaged, advice, finding: damage)
     }
 
-    /// The same in place of a file that is there.
+    /// The same, replacing a file.
     static func replace(
         _ file: String,
         _ source: Connection
@@ -309,7 +309,7 @@ enum Copy {
     private static let damagedSource =
         "No backup was made. Stop the service, and look at its folder with 'latchkey check'."
 
-    /// Gives a file the owner and the permissions of the one whose place it takes.
+    /// Gives a file the owner and the permissions of the one that it replaces.
     static func adopt(_ former: String, _ file: String) throws(PersistenceFailure) {
         var status = stat()
         guard unsafe stat(former, &status) == 0 else { throw .call("stat", former) }

@@ -2,21 +2,20 @@ internal import Glibc
 internal import LatchkeyMachine
 internal import LatchkeyStore
 
-/// Puts a whole database in the place of that of a folder.
+/// Replaces the database of a folder by a whole one.
 ///
-/// A process that is killed between two steps leaves the former database; or none, and the new one
-/// under a name of its own, and then the folder is refused until a recovery goes on from there; or
-/// the new one.
+/// A process that is killed between two steps leaves the former database; or the new one; or none,
+/// and the new one under a name of its own: then the folder is refused until a recovery finishes.
 struct Replacement {
     enum Step: CaseIterable {
-        /// Says that the new database is whole, and is to take the place.
+        /// Marks the new database as whole, and ready to take the place.
         case name
         // The database first: without its log, it would be taken for whole.
         case putAwayDatabase
         case putAwayLog
         /// The index of the log, and a journal, which would be rolled back into the new database.
         case putAwayRest
-        /// Says that no log counts: the former one does until it is put away, and the new database
+        /// Notes that no log is valid: the former one is until it is put away, and the new database
         /// has none.
         case noteNoLog
         case take
@@ -26,7 +25,7 @@ struct Replacement {
 
     private let folder: Folder
     private let file: String
-    /// Where the former files are put.
+    /// The folder for the former files.
     private let place: String
     private let isFormerThere: Bool
 
@@ -37,7 +36,7 @@ struct Replacement {
         isFormerThere = Self.suffixes.contains { Folder.byteCount(folder.database + $0) != nil }
     }
 
-    /// Where the former files are; nil if there were none.
+    /// The folder of the former files; nil if there were none.
     var kept: String? { Folder.byteCount(place) == nil ? nil : place }
 
     func make(_ step: Step) throws(PersistenceFailure) {
@@ -76,7 +75,7 @@ struct Replacement {
         try Folder.sync(folder.path)
     }
 
-    /// With what an interrupted recovery has put away, or a new folder.
+    /// The folder that an interrupted recovery has begun to fill, or a new one.
     private static func place(in folder: Folder) -> String {
         let names = SystemFile.names(in: folder.path).filter { $0.hasPrefix("damaged-") }
         if Folder.byteCount(folder.database) == nil, let name = names.max() {
@@ -92,7 +91,7 @@ struct Replacement {
 }
 
 extension Folder {
-    /// Puts a whole database in the place of that of the folder; returns where the former one is.
+    /// Replaces the database of the folder by a whole one; returns the place of the former one.
     @discardableResult
     func replaceDatabase(by file: String) throws(PersistenceFailure) -> String? {
         let replacement = Replacement(of: self, by: file)
@@ -100,7 +99,7 @@ extension Folder {
         return replacement.kept
     }
 
-    /// Why a folder that had a database cannot be used, and what to do.
+    /// The reason why a folder that had a database cannot be used, and what to do.
     var missing: PersistenceFailure {
         let isRescued = Folder.byteCount(rescued) != nil
         return PersistenceFailure(

@@ -2,26 +2,26 @@ internal import CSQLite
 internal import Glibc
 internal import LatchkeyStore
 
-/// Copies all that can be read of a database into a new one, whose revisions begin later.
+/// Copies the readable data of a database into a new one, whose revisions begin later.
 struct Rescue {
-    /// When it is made: revisions begin elsewhere at each time, so that no two lives that begin
-    /// with the same properties have the same ones.
+    /// The time of the rescue: revisions begin elsewhere at each time, so that two stores that
+    /// begin with the same properties have different ones.
     private let now: Timestamp
-    /// Sentences about what could not be read.
+    /// Messages about unreadable data.
     private(set) var losses: [String] = []
 
-    /// Of a folder that may be damaged.
+    /// Rescues a folder that may be damaged.
     ///
-    /// SQLite reads of a damaged log what comes before the damage.
-    /// With nil for `file`, it only says what is lost, and nothing is written.
+    /// SQLite reads a damaged log up to the damage. With nil for `file`, it only reports the
+    /// losses, and nothing is written.
     init(_ folder: Folder, into file: String?, at now: Timestamp) throws(PersistenceFailure) {
         self.now = now
         let scan = try LogScan(folder.log)
-        // As at a start: those of an earlier format, if there are any, do not count.
+        // As at a start: a database of an earlier format may have no notes.
         let format = (try? OpenedDatabase.checkHeader(folder.database)) ?? Schema.format
         let hasNotes = format >= Schema.format || !folder.notes.isEmpty
         let finding = hasNotes ? folder.notes.finding(scan, folder.log) : nil
-        // SQLite would put the pages of another time or database between those of this one.
+        // SQLite would mix pages of another time or database with those of this one.
         let isOther =
             finding?.file == folder.log && scan.frameCount > 0 && !folder.notes.knows(scan.salts)
         if let damage = scan.damage {
@@ -35,11 +35,11 @@ struct Rescue {
                 "Commits of the log may be lost: '\(finding.file)' is damaged: \(finding.text)."
             )
         }
-        // With the log that is left, SQLite would put older pages over newer ones if the database
-        // already had what is lost of the log. Whether it had is not known.
+        // With the rest of the log, SQLite would put older pages over newer ones if the database
+        // already had the lost part of the log. Whether it had is not known.
         let isPart = scan.frameCount > 0 && (finding?.file == folder.log || scan.damage != nil)
         let whole: Connection.Access = Folder.unwritable(folder.path) == nil ? .write : .readFrozen
-        // SQLite would make a log where there is none.
+        // SQLite would make a log if there is none.
         let ways: [Connection.Access] =
             isOther || scan.frameCount == 0
             ? [.readWithoutLog] : isPart ? [.readWithoutLog, whole] : [whole]
@@ -53,7 +53,7 @@ struct Rescue {
         if let file { try write(best, file) }
     }
 
-    /// Of a whole database.
+    /// Copies a whole database.
     init(_ reader: RowReader, into file: String, at now: Timestamp) throws(PersistenceFailure) {
         self.now = now
         let readable = Self.read(reader)
@@ -61,7 +61,7 @@ struct Rescue {
         try write(readable, file)
     }
 
-    /// Without its numbers, all changes that are there are read.
+    /// Numbers for a database that has lost its own: all its changes are read.
     private static func guessedMeta(_ source: Connection) throws(DatabaseError) -> Meta {
         let first = try Statement(source, "select row, revision from changes order by row limit 1")
         let hasRows = try first.step()
@@ -77,7 +77,7 @@ struct Rescue {
         return meta
     }
 
-    /// What most can be read of, in one of these ways.
+    /// The best reading in one of these ways.
     private static func best(
         _ ways: [Connection.Access],
         _ path: String
@@ -133,7 +133,7 @@ struct Rescue {
                 "All commits behind revision \(read.revision) are lost: \(error.message)"
             )
         }
-        // A property can be newer than the last commit that can be read.
+        // A property can be newer than the last readable commit.
         readable.newest = readable.properties.values.reduce(read.revision) {
             max($0, $1.revision)
         }
@@ -200,25 +200,25 @@ extension Statement {
     }
 }
 
-/// What is read of a database that may be damaged.
+/// The readable data of a database that may be damaged.
 private struct Readable {
     var properties: [PropertyName: Property] = [:]
     var authors: [PropertyName: [UInt8]] = [:]
-    /// Sentences about what cannot be read.
+    /// Messages about unreadable data.
     var losses: [String] = []
     let startRevision: Revision
-    /// Of the last commit or property.
+    /// The revision of the last commit or property.
     var newest: Revision = 0
-    /// Of the last commit, in milliseconds.
+    /// The time of the last commit, in milliseconds.
     var time: Int64
 }
 
 extension RowReader {
-    /// All rows of `stored` that are whole, and a sentence about the others.
+    /// All whole rows of `stored`, and a message about the others.
     fileprivate func readWholeStored() -> Readable {
         var readable = Readable(startRevision: meta.startRevision, time: meta[.storedTime])
         var (lostCount, ending): (Int64, String?) = (0, nil)
-        // Damaged pages can lead to others again and again. Each row takes some bytes.
+        // Damaged pages can lead in a circle. The length limits the rows, as each takes some bytes.
         var leftCount = (Folder.byteCount(path) ?? 0) + (Folder.byteCount(path + "-wal") ?? 0)
         do {
             let rows = try Self.storedReading(connection)

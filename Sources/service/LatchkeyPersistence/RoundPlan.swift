@@ -34,8 +34,8 @@ struct RoundPlan {
 
     /// Reads commits up to a revision, but all up to the row `atLeast`.
     ///
-    /// With `byteCountMax`, it ends with the commit that brings its values beyond so many bytes:
-    /// until the end of a round, they are in the database twice.
+    /// With `byteCountMax`, it ends with the commit whose values exceed so many bytes: until the
+    /// end of a round, they are in the database twice.
     mutating func read(
         _ connection: Connection,
         through bound: Revision,
@@ -96,8 +96,8 @@ struct RoundPlan {
                     rebasing: names[entry.start..<entry.start + entry.count]
                 )
             }
-            // Most names differ in the bytes after what all begin with: one comparison of numbers
-            // in place of one of names.
+            // Most names differ in the bytes after their common prefix: one comparison of numbers
+            // instead of one of names.
             let shared = unsafe sharedByteCount(name)
             let sorted = entries.map { entry in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: name(entry)[shared...])
@@ -122,7 +122,7 @@ struct RoundPlan {
         )
     }
 
-    /// With how many bytes all names begin.
+    /// The length of the common prefix of all names.
     private func sharedByteCount(_ name: (Entry) -> UnsafeRawBufferPointer) -> Int {
         guard let first = entries.first else { return 0 }
         var shared = unsafe name(first)

@@ -3,12 +3,12 @@ internal import LatchkeyStore
 
 /// The checksum of a row: CRC-32 of its numbers, the lengths of its texts, and its texts.
 ///
-/// The length of an author need not be there: it is the last text. A revision that a property keeps
-/// comes before it.
+/// The length of an author is left out: it is the last text. A revision that a property keeps comes
+/// before it.
 ///
 /// SQLite has none of its own, and `pragma integrity_check` does not see a flipped bit in a value.
 enum RowChecksum {
-    /// Which table a row belongs to.
+    /// The table of a row.
     enum Table: UInt64 {
         case meta = 1
         case changes
@@ -46,7 +46,7 @@ enum RowChecksum {
             let words: InlineArray<1, UInt64> = [UInt64(bitPattern: kept).littleEndian]
             sum = unsafe words.span.bytes.withUnsafeBytes { unsafe add($0, to: sum) }
         }
-        // Rows without one have the checksum of the first format.
+        // Rows without an author have the checksum of the first format.
         if let author = unsafe author {
             sum = unsafe add(author, to: sum)
         }
@@ -65,7 +65,7 @@ enum RowChecksum {
 struct RowNumbers {
     var revision: Int64
     var created: Int64
-    /// Nil where the property does not expire.
+    /// Nil if the property does not expire.
     var expiry: Int64?
 
     init(revision: Int64, created: Int64, expiry: Int64?) {

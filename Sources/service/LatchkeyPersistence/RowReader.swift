@@ -1,8 +1,7 @@
 internal import Glibc
 internal import LatchkeyStore
 
-/// Reads the rows of a database and compares each with its checksum, and all with what has to be
-/// there.
+/// Reads the rows of a database, and checks each checksum and that no row is missing.
 struct RowReader {
     private static let chunkCount = 1024
 
@@ -40,7 +39,7 @@ struct RowReader {
         }
     }
 
-    /// What is wrong with a row.
+    /// An error in a row.
     private struct Finding: Error {
         let text: String
         var readable: Revision?
@@ -133,8 +132,8 @@ struct RowReader {
         unsafe InputCheck.name(property.nameBytes, owner: property.owner)
     }
 
-    /// The property, or nil if no store can have it: a checksum tells that the file has what was
-    /// written, not who has written it.
+    /// The property, or nil if no store can have it: a checksum tells that the file has the bytes
+    /// that were written, not which program wrote them.
     static func property(
         _ name: UnsafeRawBufferPointer,
         _ value: UnsafeRawBufferPointer,
@@ -154,18 +153,18 @@ struct RowReader {
 
     // MARK: The table changes
 
-    /// What has been read of the table `changes`.
+    /// The progress in reading the table `changes`.
     struct ChangesRead {
         var byteCount = 0
         var commitCount = 0
         var rowCount = 0
-        /// Of the last commit that is whole.
+        /// The revision of the last whole commit.
         var revision: Revision
     }
 
     /// Reads the commits that are not in `stored`.
     ///
-    /// `progress` is of the rows so far, also where a row is damaged.
+    /// `progress` covers the rows so far, also if a row is damaged.
     func readChanges(
         _ progress: inout ChangesRead,
         _ body: ([StoredCommit]) throws(PersistenceFailure) -> Void
@@ -180,7 +179,7 @@ struct RowReader {
             var expected: Expected?
             var effects: [StoredEffect] = []
             var chunk: [StoredCommit] = []
-            // What is whole in front of the damage is read, too: a recovery keeps it.
+            // Whole commits before the damage are read, too: a recovery keeps them.
             var damage: Finding?
             do {
                 while try Self.step(rows, readable: read.revision) {
@@ -230,10 +229,10 @@ struct RowReader {
         }
     }
 
-    /// What the next row has, at least.
+    /// The expected numbers of the next row.
     private struct Expected {
         let row: Int64
-        /// Those of the rest of a commit; nil where another one begins.
+        /// Nil, as the revision, if another commit begins.
         var more: Int64?
         var revision: Revision?
 
@@ -244,7 +243,7 @@ struct RowReader {
         }
     }
 
-    /// The effect of a row that is the next one and whole.
+    /// The effect of a row, which must be the next one and whole.
     private func check(
         _ row: ChangeRow,
         _ rows: Statement,
@@ -272,7 +271,7 @@ struct RowReader {
         return effect
     }
 
-    /// Whether a row can be of the commit behind a revision.
+    /// Whether a row can be of the commit after a revision.
     private func follows(_ row: ChangeRow, _ revision: Revision) -> Bool {
         row.row > meta[.skipRow]
             ? row.revision == max(revision, meta.skipRevision) + 1

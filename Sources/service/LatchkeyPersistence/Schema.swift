@@ -1,7 +1,7 @@
 /// The tables of the database.
 ///
-/// Columns with a property's value come last, so that SQLite finds the others without them; but for
-/// those that came with the second format.
+/// Columns with a property's value come last, so that SQLite finds the others without them; except
+/// for those that came with the second format.
 enum Schema {
     /// "LKEY": `pragma application_id`.
     static let application: Int64 = 0x4C4B_4559
@@ -9,8 +9,8 @@ enum Schema {
     static let format: Int64 = 3
     /// The first format, without authors and kept revisions.
     ///
-    /// It is brought forward when a service opens it, as is the second one, without notes about
-    /// the log (``LogNotes``) and without revisions that are skipped (``MetaKey/skipRevision``).
+    /// A service migrates it when it opens it, and so the second one, which has no notes about the
+    /// log (``LogNotes``) and no skipped revisions (``MetaKey/skipRevision``).
     static let firstFormat: Int64 = 1
     static let pageByteCount = 4096
 
@@ -18,9 +18,9 @@ enum Schema {
     ///
     /// `row` has no gap, and `more` says how many rows of the same commit follow, so that a missing
     /// row is noticed. Without value, the property was removed. Without expiry, it stays. An author
-    /// is the name of a token; there is none where the service asks for no tokens, and where it
-    /// removes properties by itself. A property whose time to live begins anew has `kept` its
-    /// revision.
+    /// is the name of a token; there is none if the service asks for no tokens, or removes
+    /// properties by itself. If only the time to live of a property starts again, `kept` is the
+    /// revision that it keeps.
     private static func changes(_ added: String) -> String {
         """
         CREATE TABLE changes(row integer primary key, revision integer not null, \
@@ -40,7 +40,7 @@ enum Schema {
         """
     }
 
-    /// What belongs to a commit and is not a property.
+    /// The data of a commit that is not a property.
     private static let notes = """
         CREATE TABLE notes(revision integer primary key, time integer not null, \
         checksum integer not null, note blob not null)
@@ -51,7 +51,7 @@ enum Schema {
         checksum integer not null) without rowid
         """
 
-    /// The state, for readers: the latest change of a name, or else what is stored of it.
+    /// The state, for readers: the latest change of a name, or else its stored row.
     private static func properties(
         revision: String = "c.revision",
         _ authors: (all: String, changes: String, stored: String)
@@ -77,20 +77,20 @@ enum Schema {
     /// As SQLite keeps them in its own table, sorted by name.
     static let statements = [changes(author + kept), meta, notes, view, stored(author)]
 
-    /// Those of the first format.
+    /// The statements of the first format.
     private static let firstStatements = [
         changes(""), meta, notes, properties(("", "", "")), stored(""),
     ]
 
-    /// Those of a format that can be read.
+    /// The statements of a readable format.
     static func statements(of format: Int64) -> [String] {
         format == firstFormat ? firstStatements : statements
     }
 
-    /// What makes a database of the first format one of the second.
+    /// Migrates a database of the first format to the second.
     ///
     /// The columns are added to the text that SQLite keeps (its manual, ALTER TABLE), and no row is
-    /// written: what a row lacks is null.
+    /// written: a missing column is null.
     static let migration =
         "drop view properties; alter table changes add column author text; "
         + "alter table changes add column kept integer; "

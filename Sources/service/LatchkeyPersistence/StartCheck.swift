@@ -5,15 +5,15 @@ extension Persistence {
     /// The version of SQLite that is loaded.
     package static var libraryVersion: String { unsafe String(cString: sqlite3_libversion()) }
 
-    /// Checks that a service could start with a data folder, as far as that shows without a change.
+    /// Checks that a service could start with a data folder, as far as possible without a change.
     ///
-    /// The folder can be written, no process uses it, and what is in it is a database of a format
-    /// that this program reads, with a log that is whole. The rows are not read: see ``check(_:)``.
+    /// The folder can be written, no process uses it, and it has a database of a format that this
+    /// program reads, with a whole log. The rows are not read: see ``check(_:)``.
     ///
     /// - Parameters:
     ///   - path: The folder, which a start makes if it is missing.
-    ///   - mayBeInUse: Whether another process may use it: then its log is not looked at.
-    /// - Throws: Why a start would fail.
+    ///   - mayBeInUse: Whether another process may use it: then its log is not checked.
+    /// - Throws: The reason why a start would fail.
     package static func checkStart(
         _ path: String,
         mayBeInUse: Bool

@@ -3,11 +3,11 @@ internal import LatchkeyStore
 internal import LatchkeySync
 internal import Synchronization
 
-/// Whether changes are accepted, and what happens where the disk fails or hangs.
+/// Whether changes are accepted, and the reaction to a disk that fails or hangs.
 ///
-/// **Design.** Any thread asks; those that write refuse, accept and fail.
+/// **Design.** Any thread asks; the writing threads refuse, accept and fail.
 extension WriterLoop {
-    /// Why no change is accepted now; nil while they are.
+    /// The reason why no change is accepted now; nil while changes are accepted.
     var unavailability: Unavailability? {
         Unavailability(rawValue: refused.load(ordering: .relaxed))
     }
@@ -21,7 +21,7 @@ extension WriterLoop {
     func accept(_ isLow: Bool) {
         guard !isLost, !hasFailed else { return }
         refused.store(isLow ? Unavailability.low.rawValue : 0, ordering: .relaxed)
-        // Each is said before it refuses: what was said meanwhile stays.
+        // Each flag is set before it refuses: a flag that was set meanwhile stays in force.
         if isLost { refuse(.gone) }
         if hasFailed { refuse(.failing) }
     }
@@ -29,9 +29,9 @@ extension WriterLoop {
     /// Whether the process is to end.
     var hasFailed: Bool { failed.load(ordering: .acquiring) }
 
-    /// Has the process end, since the disk cannot be relied upon, unless the folder is gone.
+    /// Ends the process, since the disk is not reliable, unless the folder is gone.
     ///
-    /// Any thread that writes; nothing is written afterwards.
+    /// Called by any writing thread; nothing is written afterwards.
     func fail(_ message: String) {
         guard !loses(), !failed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         refuse(.failing)
@@ -41,12 +41,12 @@ extension WriterLoop {
             "writes-fail",
             [("reason", message), ("consequence", "the process ends; its restart reads the disk")]
         )
-        // Its condition asks for the failure, too.
+        // The conditions of the inbox check for the failure, too.
         inbox.write { _ in }
         callbacks.failed()
     }
 
-    /// Says that the writing thread does something, or that it waits: all that it does can hang.
+    /// Notes that the writing thread works, or that it waits: all its work can hang.
     func writes(_ does: Bool) {
         writeStart.store(does ? latchkey_system_nanoseconds() : 0, ordering: .relaxed)
     }
@@ -61,7 +61,7 @@ extension WriterLoop {
 
     /// Logs that the disk does not answer, or does again; returns whether it hangs.
     ///
-    /// On the thread that never uses the disk.
+    /// Called on the thread that never uses the disk.
     func noteHang(_ wasHanging: Bool) -> Bool {
         let hang = hang
         if let hang, !wasHanging {

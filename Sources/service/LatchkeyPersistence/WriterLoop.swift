@@ -7,14 +7,14 @@ internal import Synchronization
 /// The threads that write: one writes batches and syncs them, one releases them, one makes
 /// checkpoints and plans compaction.
 ///
-/// **Design.** `inbox` has all that the writer waits for. Whoever puts something in never blocks
-/// for the disk, and the writer never holds the inbox while it writes. The releaser calls out, so
-/// that answers do not hold up the next sync. `connection` and everything of ``BatchWriter`` is
-/// used by the writer only; the other thread has a connection of its own.
+/// **Design.** The writer waits for `inbox` only. Adding a commit never blocks for the disk, and
+/// the writer never holds the inbox while it writes. The releaser makes the calls, so that answers
+/// do not delay the next sync. `connection` and everything of ``BatchWriter`` is used by the writer
+/// only; the other thread has a connection of its own.
 ///
-/// A batch is one transaction. What happens if it fails is the ``WriterThread/Mode``.
+/// A batch is one transaction. The ``WriterThread/Mode`` decides about a failed one.
 final class WriterLoop: Sendable {
-    /// What calls out.
+    /// The calls to the user of the loop.
     struct Callbacks: Sendable {
         let historyOldest: @Sendable () -> Revision
         let released: @Sendable (Revision, _ isWritten: Bool) -> Void
@@ -30,21 +30,21 @@ final class WriterLoop: Sendable {
         var isStopping = false
         /// Whether ``WriterLoop/seal(through:_:)`` waits while too much is to be written.
         var isBounded = true
-        /// Nothing is written any more.
+        /// Whether nothing is written any more.
         var hasEnded = false
         /// A round of compaction that the writer has not begun.
         var round: CompactionRound?
-        /// A position behind commits that are written, which no commit has.
+        /// A position after written commits, which no waiting commit has.
         var position: [UInt8]?
-        /// The revision that the next commit follows, if some were skipped before it.
+        /// The revision that the next commit follows, if revisions were skipped before it.
         var skip: Revision?
-        /// Whether ``WriterLoop/skip(through:)`` waits until all before is taken.
+        /// Whether ``WriterLoop/skip(through:)`` waits until all commits before are taken.
         var isSkipping = false
-        /// Whether commits are not taken any more, since the one before them is not written.
+        /// Whether no more commits are taken, since an earlier one is not written.
         var isClosed = false
     }
 
-    /// How far the writer is, for everybody else.
+    /// The progress of the writer, for the other threads.
     struct Progress: Sendable {
         var health = PersistenceStatus.Health.healthy
         var durableRevision: Revision
@@ -56,7 +56,7 @@ final class WriterLoop: Sendable {
         var lastRow: Int64
         /// Bytes of names and values in `changes`.
         var changeByteCount: Int
-        /// Of the log.
+        /// The frames of the log.
         var frameCount = 0
         /// How many of them a checkpoint has seen.
         var checkpointedCount = 0
@@ -72,7 +72,7 @@ final class WriterLoop: Sendable {
         var isStopping = false
         /// While the disk is low, all is compacted, in rounds of so many bytes; else nil.
         var lowRoundByteCount: Int?
-        /// Whether it then has room once all is compacted that the history keeps, too.
+        /// Whether the changes of the history are then compacted, too, since that makes room.
         var dropsHistory = false
     }
 
@@ -98,22 +98,21 @@ final class WriterLoop: Sendable {
     let releases: Guarded<Releases>
     let progress: Guarded<Progress>
     let tuning: Tuning
-    /// Why no change is accepted, by its number; 0 while they are.
+    /// The number of the reason why no change is accepted; 0 while changes are accepted.
     ///
     /// Relaxed: a change that is decided at the moment of a failure waits, as those before it.
     let refused = Atomic<UInt8>(0)
     /// Whether the process is to end, since a write or a sync has failed.
     let failed = Atomic(false)
-    /// Nanoseconds of the monotonic clock when the writing thread had something to do; 0 while it
-    /// waits.
+    /// Nanoseconds of the monotonic clock when the writing thread began to work; 0 while it waits.
     let writeStart = Atomic<UInt64>(0)
     /// Nanoseconds of the monotonic clock at the last sync.
     let lastSync = Atomic(latchkey_system_nanoseconds())
     private let looks = Guarded(FolderLooks())
     private let folderWatch: FolderWatch
-    /// Whether the looks end; not in the inbox, whose every change would ask for it.
+    /// Whether the looks end; not in the inbox, each change of which would check it.
     private let endsLooks = Guarded(false)
-    /// Whether the folder is gone: what is written now is lost when the process ends.
+    /// Whether the folder is gone: later writes are lost when the process ends.
     private let lost = Atomic(false)
     private let threads = ThreadGroup()
     private let releaser = ThreadGroup()
@@ -132,7 +131,7 @@ final class WriterLoop: Sendable {
         folderWatch = try FolderWatch(database.folder)
         databasePath = database.folder.database
         logPath = database.folder.log
-        // What is in groups is kept elsewhere, too: no client waits for the disk.
+        // Commits in groups are kept elsewhere, too: no client waits for the disk.
         durability = isGrouped ? .interval(.seconds(1)) : settings.durability
         self.isGrouped = isGrouped
         logByteCountMax = settings.logByteCountMax
@@ -181,7 +180,7 @@ final class WriterLoop: Sendable {
         while !ends() { lookAtFolder() }
     }
 
-    /// Looks once whether the folder is still there.
+    /// Checks once whether the folder is still there.
     func lookAtFolder() {
         let finding = folderWatch.look()
         let line = looks.write { $0.take(finding) }
@@ -191,8 +190,8 @@ final class WriterLoop: Sendable {
 
     /// Whether the folder is gone, by one look.
     ///
-    /// Asked where a write has failed, and at the end: SQLite deletes the log by its name, which
-    /// can be that of another folder's by now.
+    /// Called after a failed write, and at the end: SQLite deletes the log by its name, which can
+    /// be the log of another folder by now.
     func loses() -> Bool {
         if loss == nil, case .gone(let reason) = folderWatch.look() {
             let sentence = looks.write { $0.lose(reason) }
@@ -205,14 +204,14 @@ final class WriterLoop: Sendable {
     private func beLost() {
         guard !lost.exchange(true, ordering: .acquiringAndReleasing) else { return }
         refuse(.gone)
-        // Its condition asks for the folder, too.
+        // The conditions of the inbox check the folder, too.
         inbox.write { _ in }
     }
 
-    /// Releasing and acquiring: who sees it finds that no write is accepted.
+    /// Acquiring: pairs with the exchange in `beLost`.
     var isLost: Bool { lost.load(ordering: .acquiring) }
 
-    /// Why the folder is gone; nil while it is not.
+    /// The reason why the folder is gone; nil while it is not.
     var loss: String? { looks.read { $0.loss } }
 
     /// Called by any thread.
@@ -261,8 +260,8 @@ final class WriterLoop: Sendable {
 
     /// Lets the next commit follow a later revision, once all before it have left the queue.
     ///
-    /// What the queue has is numbered without a gap. A position that was not written yet is not
-    /// needed: that of the group which begins comes with the revision.
+    /// The commits of the queue are numbered without a gap. A position that was not written yet is
+    /// not needed: the one of the group that begins comes with the revision.
     func skip(through revision: Revision) {
         inbox.write { $0.isSkipping = true }
         inbox.write(
@@ -283,7 +282,7 @@ final class WriterLoop: Sendable {
         inbox.write { $0.isBounded = false }
     }
 
-    /// Asks nothing of the disk, which can hang.
+    /// Does not access the disk, which can hang.
     var health: PersistenceStatus.Health {
         let health = loss.map { .failed($0, endsByItself: false) } ?? progress.read { $0.health }
         guard health == .healthy, let hang else { return health }
@@ -298,7 +297,7 @@ final class WriterLoop: Sendable {
         status.durableRevision = progress.durableRevision
         status.position = progress.position
         status.pendingCount = inbox.read { $0.queue.count }
-        // A sync can come between the two.
+        // A sync can come between the two reads.
         let (synced, now) = (lastSync.load(ordering: .relaxed), latchkey_system_nanoseconds())
         status.lastSyncAge = .nanoseconds(Int64(clamping: now > synced ? now - synced : 0))
         status.logByteCount = Folder.byteCount(logPath) ?? 0

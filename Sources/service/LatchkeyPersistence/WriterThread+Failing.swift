@@ -4,11 +4,11 @@ internal import LatchkeyStore
 internal import LatchkeySync
 internal import Synchronization
 
-/// What the thread does when a transaction was not made, and at its end.
+/// The thread's work after a failed transaction, and at its end.
 ///
 /// **Design.** All of it runs on the writing thread.
 extension WriterThread {
-    /// Holds the batch where it can be written later; else nothing is written any more.
+    /// Holds the batch if it can be written later; else nothing is written any more.
     func fail(_ failure: BatchFailure) {
         loop.statistics.failures.add()
         switch failure.consequence {
@@ -30,10 +30,10 @@ extension WriterThread {
         }
     }
 
-    /// Where the folder is gone, lets everybody see what is not written and never will be.
+    /// If the folder is gone, lets all clients see the commits that will never be written.
     ///
-    /// The state in memory is the last copy. Those who made the changes are told that their outcome
-    /// is not known.
+    /// The state in memory is the last copy. The clients that made the changes are told that the
+    /// outcome is not known.
     func abandon() {
         guard loop.isLost, loop.durability == .always else { return }
         let last = loop.inbox.write { inbox in
@@ -47,7 +47,7 @@ extension WriterThread {
         loop.releases.write { $0.abandoned = max($0.abandoned, last) }
     }
 
-    /// Closes the log, and says that everything is on the disk.
+    /// Closes the log, and notes that everything is on the disk.
     func end() {
         guard mode == .normal, !loop.hasFailed, !loop.loses() else { return }
         do throws(PersistenceFailure) {

@@ -2,15 +2,15 @@ internal import CSQLite
 internal import LatchkeyMetrics
 internal import LatchkeySync
 
-/// How the thread keeps room on the disk.
+/// The thread's work to keep room on the disk.
 ///
 /// **Design.** All of it runs on the writing thread.
 extension WriterThread {
     private static let shortenInterval = Duration.milliseconds(20)
 
-    /// Looks how much room there is, and says whether changes that need some are accepted.
+    /// Measures the room, and decides whether changes that need some are accepted.
     ///
-    /// The log gives back what it does not need before the disk counts as low.
+    /// The log gives back unused space before the disk counts as low.
     func lookAtRoom() {
         guard mode == .normal, !loop.isLost else { return }
         nextLook = .now + loop.tuning.tryInterval
@@ -27,8 +27,8 @@ extension WriterThread {
         }
     }
 
-    /// Has all compacted while the disk is low: also the history that the next start would have,
-    /// once nothing else is left, if that can make room.
+    /// Lets everything be compacted while the disk is low: at last also the history that the next
+    /// start would have, if that can make room.
     private func noteRoom(_ sparedByteCount: Int) {
         let (isLow, byteCount) = (room.isLow, room.batchByteCount / 2)
         let (former, now) = loop.progress.write { progress in
@@ -53,10 +53,10 @@ extension WriterThread {
         }
     }
 
-    /// When to look although nothing is written; nil where there is much room.
+    /// The time to look even if nothing is written; nil if there is much room.
     var lookIsDue: ContinuousClock.Instant? { room.isTight || room.isLow ? nextLook : nil }
 
-    /// Returns what is free within the database.
+    /// Returns the free bytes within the database.
     private func measure() throws(DatabaseError) -> Int {
         guard room.isTightNow() else { return 0 }
         let pageCount = try writer.connection.integer("pragma page_count") ?? 0

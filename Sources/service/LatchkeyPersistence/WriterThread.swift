@@ -7,15 +7,15 @@ internal import LatchkeyStore
 internal import LatchkeySync
 internal import Synchronization
 
-/// What the writing thread does, and what only it uses.
+/// The writing thread, with the state that only it uses.
 ///
-/// **Design.** A commit is never taken back. A batch that a full disk, or another program, keeps
-/// from being written is held and tried again each second; no change is accepted meanwhile. Any
+/// **Design.** A commit is never taken back. A batch that cannot be written because of a full disk
+/// or another program is held and tried again each second; no change is accepted meanwhile. Any
 /// other failure ends the process, and the restart finds out what the disk has, unless the folder
 /// is gone: then its open files are the last copy, nothing is written, and the process goes on.
 ///
 /// With `interval`, commits are released before they are written. If the process is killed, they
-/// are lost, but no later commit gets their revisions: a bound ahead of them is on the disk first.
+/// are lost, but no later commit gets their revisions: a bound above them is on the disk first.
 ///
 /// SAFETY: `@unchecked Sendable` because only the thread that calls ``run()`` uses it.
 final class WriterThread: @unchecked Sendable {
@@ -27,21 +27,21 @@ final class WriterThread: @unchecked Sendable {
         case ended
     }
 
-    /// Attempts to begin a new log are not made more often.
+    /// The minimum time between two attempts to begin a new log.
     private static let newLogInterval = Duration.milliseconds(100)
 
     let loop: WriterLoop
     let writer: BatchWriter
     let room: DiskRoom
     var mode = Mode.normal
-    /// Whether the log may have frames behind its last transaction, which a later scan would take
+    /// Whether the log may have frames after its last transaction, which a later scan would take
     /// for damage.
     var needsNewLog: Bool
     private var newLogFailure: (BatchFailure, until: ContinuousClock.Instant)?
     var loggedFailure = ""
     private var loggedNoteFailure = ""
     var batch: [QueuedCommit] = []
-    /// A position behind the commits of the batch, and a revision that all of these follow.
+    /// A position after the commits of the batch, and a revision that all of these follow.
     private var position: [UInt8]?
     private var skip: Revision?
     /// Rows that have come while there was something to compact, less those that were compacted
@@ -56,9 +56,9 @@ final class WriterThread: @unchecked Sendable {
     private var nextSync = ContinuousClock.now
     /// Half of the commits that lately waited or were written at the same time.
     private var gathering = Gathering(percent: 50, fading: 16)
-    /// When the last batch was on the disk.
+    /// The time when the last batch was on the disk.
     private var lastBatch = ContinuousClock.now
-    /// The writer begins the log anew with more frames.
+    /// With more frames, the writer begins a new log.
     private var restartFrameCount: Int
 
     init(_ loop: WriterLoop, _ database: OpenedDatabase) throws(DatabaseError) {
@@ -96,16 +96,17 @@ final class WriterThread: @unchecked Sendable {
         end()
     }
 
-    /// Takes nothing more, if nothing is left that can be written; returns whether that is so.
+    /// Ends the inbox, if nothing is left that can be written; returns whether it has ended.
     ///
-    /// One step: what came in between would be released with `interval`, and never written.
+    /// One step: a commit that came in between would be released with `interval`, and never
+    /// written.
     private func endsInbox() -> Bool {
         loop.inbox.write { inbox in
             inbox.hasEnded =
                 switch mode {
                 case .normal:
                     batch.isEmpty && !inbox.queue.isReady && position ?? inbox.position == nil
-                // A batch that is held was tried once more.
+                // A held batch was tried once more.
                 case .held, .ended: true
                 }
             return inbox.hasEnded
@@ -137,7 +138,7 @@ final class WriterThread: @unchecked Sendable {
             var batch: [QueuedCommit] = []
             if mayTake {
                 inbox.queue.take(into: &batch)
-                // It stands behind all commits.
+                // The position is after all commits.
                 if !inbox.queue.isReady, let position = inbox.position.take() {
                     self.position = position
                 }
@@ -167,7 +168,7 @@ final class WriterThread: @unchecked Sendable {
     /// Waits until half of the commits in flight are there, but not long.
     ///
     /// One half is written while the other is answered: there is something to do during each sync.
-    /// Few clients are not kept waiting, but by some batches behind a burst.
+    /// A few clients do not wait, except for some batches after a burst.
     private func gather() {
         let deadline = lastBatch + loop.tuning.gatherInterval
         guard let count = gathering.awaitedCount, ContinuousClock.now < deadline else { return }
@@ -190,7 +191,7 @@ final class WriterThread: @unchecked Sendable {
         }
     }
 
-    /// Whether a slice of compaction is due although no commit may come.
+    /// Whether a slice of compaction is due even if no commit comes.
     private var compacts: Bool {
         mode == .normal && writer.hasCompaction && ContinuousClock.now >= compactsAfter
     }
@@ -208,7 +209,7 @@ final class WriterThread: @unchecked Sendable {
         guard InputCheck.revision(last + count) != nil else { return }
         do throws(PersistenceFailure) {
             guard try writer.notes.bound(last + count) else { return }
-            // The next start goes on at the bound: a client that has seen it could not tell.
+            // The next start goes on at the bound: a client that had seen it could not tell.
             loop.inbox.write { $0.releaseBound = last + count - 1 }
         } catch {
             // Commits are released when they are on the disk.
@@ -235,7 +236,7 @@ final class WriterThread: @unchecked Sendable {
         }
         if extra.compacts {
             let lifetime = Int64(loop.noteLifetime.wholeMilliseconds)
-            // In groups, notes are in force as of the time of commits: clocks of others can lag.
+            // In groups, the age of notes counts by the time of commits: other clocks can lag.
             let now = loop.isGrouped ? writer.lastTime : StoreClock.system.now()
             extra.noteTime.milliseconds = now.milliseconds - lifetime
         }
@@ -292,14 +293,14 @@ final class WriterThread: @unchecked Sendable {
             restartFrameCount = Self.restartFrameCount(loop)
         } catch {
             guard error.isBusy || error.isFull else { throw .of(error, writer.path) }
-            // A program reads, or the other thread makes a checkpoint. At the bound it is tried
+            // A program reads, or the other thread makes a checkpoint. At the limit, it is tried
             // before each batch.
             let later = writer.frames.count + loop.tuning.checkpointFrameCount / 4
             restartFrameCount = min(later, loop.logByteCountMax / LogScan.frameByteCount - 1)
         }
     }
 
-    /// Long before the bound of the log.
+    /// Far below the limit of the log.
     private static func restartFrameCount(_ loop: WriterLoop) -> Int {
         min(loop.tuning.restartFrameCount, loop.logByteCountMax / LogScan.frameByteCount / 2)
     }
@@ -319,8 +320,7 @@ final class WriterThread: @unchecked Sendable {
         if extra.compacts {
             uncompactedCount = max(0, uncompactedCount - extra.sliceCount * 2 / 3)
         }
-        // What comes while there is nothing to compact would make one long slice, for which all
-        // answers would wait.
+        // Rows that arrive while idle would form one long slice, for which all answers would wait.
         uncompactedCount = writer.hasCompaction ? uncompactedCount + extra.rowCount : 0
         if mode != .normal {
             mode = .normal
@@ -345,7 +345,7 @@ final class WriterThread: @unchecked Sendable {
         if let failure = writer.noteFrames() { log(failure) }
     }
 
-    /// Says that the log cannot be noted: the same reason once.
+    /// Logs that the log cannot be noted: the same reason once.
     func log(_ failure: PersistenceFailure) {
         guard failure.isFull else { return loop.fail(failure.message) }
         guard failure.message != loggedNoteFailure else { return }
@@ -353,12 +353,12 @@ final class WriterThread: @unchecked Sendable {
         loggedNoteFailure = failure.message
     }
 
-    /// Also when there was nothing to write: a deadline that is over would be waited for in vain.
+    /// Also when there was nothing to write: a wait for a past deadline would end at once.
     private func syncLater() {
         if case .interval(let interval) = loop.durability { nextSync = .now + interval }
     }
 
-    /// Tells everybody else how far the writer is.
+    /// Tells the other threads how far the writer is.
     func report(_ byteCount: Int, _ health: PersistenceStatus.Health = .healthy) {
         let compaction = writer.compactionProgress
         loop.progress.write { progress in
@@ -369,7 +369,7 @@ final class WriterThread: @unchecked Sendable {
             progress.changeByteCount += byteCount
             if progress.storedRevision != writer.meta.storedRevision {
                 progress.storedRevision = writer.meta.storedRevision
-                // Those of the rows that are left, on average.
+                // The bytes of the rows that are left, on average.
                 let (left, all) = (
                     writer.lastRow - writer.meta[.storedRow], writer.lastRow - progress.storedRow
                 )

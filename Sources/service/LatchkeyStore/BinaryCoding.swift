@@ -14,14 +14,14 @@ package struct BinaryWriter {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    /// Appends bytes behind their length.
+    /// Appends the length of the bytes, then the bytes.
     package mutating func add(_ content: UnsafeRawBufferPointer) {
         add(UInt64(content.count))
         unsafe bytes.append(contentsOf: content)
     }
 }
 
-/// Reads numbers and bytes out of memory that what is read keeps.
+/// Reads numbers and bytes out of memory that the results keep alive.
 package struct BinaryReader {
     package let owner: OwnedBytes
     private var offset = 0
@@ -59,7 +59,7 @@ package struct BinaryReader {
         throw InvalidChange()
     }
 
-    /// Bytes behind their length, in the owner's memory.
+    /// Reads a length and so many bytes, in the owner's memory.
     package mutating func bytes() throws(InvalidChange) -> UnsafeRawBufferPointer {
         let count = try number()
         guard unsafe count <= UInt64(owner.bytes.count - offset) else {
@@ -78,7 +78,7 @@ package struct BinaryReader {
         return flag == 1
     }
 
-    /// Reads a varint that is a number of things.
+    /// Reads a varint that is a count.
     package mutating func count() throws(InvalidChange) -> Int {
         guard let count = Int(exactly: try number()) else {
             throw InvalidChange()

@@ -20,17 +20,17 @@ internal import LatchkeyJSON
 /// | value of a put, patch of a merge | length as varint, bytes |
 /// | addend of an increment | varint, zigzag |
 /// | claim of a pop | 1: 0 for none or 1; prefix and value, each its length as varint, bytes |
-/// | bound of a deletion | number as varint; 1 if it must be whole, else 0 |
+/// | limit of a deletion | number as varint; 1 if it must be whole, else 0 |
 ///
 /// Conditions are 0 for none, 1 for any, 2 for a list of revisions.
 ///
 /// A varint has seven bits of the number in each byte, the low ones first, and the eighth bit set
 /// in all but the last byte.
 extension Change {
-    /// How many conditions a transaction can have, and how many steps each of its branches.
+    /// The maximum of a transaction's conditions, and of the steps of each branch.
     package static let stepCountMax = 128
 
-    /// How many steps a binary form can have: an import commits more than a client's transaction.
+    /// The maximum of steps of a binary form: an import commits more than a client's transaction.
     private static let encodedCountMax: UInt64 = 1000
 
     private static let version: UInt8 = 3
@@ -68,8 +68,8 @@ extension Change {
     ///
     /// It owns its memory.
     ///
-    /// - Throws: Also for what no client can ask for: bytes that are not JSON, a step that stands
-    ///   only in a transaction, a time to live without bound. See ``InputCheck``.
+    /// - Throws: Also if no client can ask for it: bytes that are not JSON, a lone step that is
+    ///   valid only in a transaction, a time to live above the maximum. See ``InputCheck``.
     package init(decoding bytes: [UInt8]) throws(InvalidChange) {
         var reader = BinaryReader(OwnedBytes(bytes))
         try self.init(decoding: &reader)

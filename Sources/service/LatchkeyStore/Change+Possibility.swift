@@ -1,5 +1,5 @@
 extension Change {
-    /// Whether a client could have asked for the change, or the store itself.
+    /// Whether a client or the store itself could have asked for the change.
     var isPossible: Bool {
         switch self {
         case .step(let step): return step.isPossible(inTransaction: false)
@@ -8,7 +8,7 @@ extension Change {
                 transaction.conditions.isEmpty && transaction.otherwise.isEmpty
                 && !transaction.waits
             if transaction.isExpiry {
-                // One of one property is no transaction.
+                // The expiry of one property is a plain step.
                 return isPlain && transaction.steps.count > 1
                     && transaction.steps.allSatisfy(\.isExpiry)
             }
@@ -25,7 +25,7 @@ extension Change {
 }
 
 extension Change.Step {
-    /// Whether the store itself could have asked for the removal of what has expired.
+    /// Whether the step removes an expired property, as the store itself asks for it.
     fileprivate var isExpiry: Bool {
         guard case .expire = action else { return false }
         return ttl == nil && conditions.ifMatch != nil

@@ -52,7 +52,7 @@ package enum Change: Sendable {
         .step(Step(name, unsafe .merge(patch), ttl: ttl, isOnlyIfNew: isOnlyIfNew, conditions))
     }
 
-    /// Begins the time to live of a property anew.
+    /// Starts the time to live of a property again.
     package static func touch(
         _ name: PropertyName,
         ttl: TimeToLive,
@@ -61,12 +61,12 @@ package enum Change: Sendable {
         .step(Step(name, .touch, ttl: ttl, conditions))
     }
 
-    /// Removes a property whose time is over, unless it has another revision by now.
+    /// Removes an expired property, unless it has another revision by now.
     static func expire(_ name: PropertyName, at revision: Revision) -> Change {
         .step(Step(name, .expire, Conditions(ifMatch: .oneOf([revision]))))
     }
 
-    /// Removes properties whose time is over, but not those that have another revision by now.
+    /// Removes expired properties, but not those that have another revision by now.
     ///
     /// A change of one of them is refused if it removes nothing, and one of several has no effect.
     static func expire(_ properties: [(name: PropertyName, revision: Revision)]) -> Change {
@@ -118,7 +118,7 @@ extension Change {
         }
     }
 
-    /// What a step does.
+    /// The action of a step.
     ///
     /// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are only read, and the owner of
     /// the step's name keeps them in place, or the maker of the change does.
@@ -135,11 +135,11 @@ extension Change {
         case increment(by: Int64)
         /// Applies this JSON merge patch.
         case merge(UnsafeRawBufferPointer)
-        /// Removes the property if its time is over.
+        /// Removes the property if it has expired.
         case expire
         /// Removes the property to make room.
         case evict
-        /// Begins the time to live anew. There is no event, and the revision stays.
+        /// Starts the time to live again. There is no event, and the revision stays.
         case touch
         /// Removes the first property whose name begins with the step's name, or claims it.
         ///
@@ -147,7 +147,8 @@ extension Change {
         case pop(Claim?)
         /// Removes all properties whose names begin with the step's name.
         ///
-        /// They are at most so many. More are refused, if `isWhole`, and stay otherwise.
+        /// At most `countMax`. If there are more, the step is refused if `isWhole`; else the rest
+        /// stays.
         case deletePrefix(countMax: Int, isWhole: Bool)
         /// Counts the properties whose names begin with the step's name.
         case count
@@ -186,7 +187,7 @@ extension Change {
             }
         }
 
-        /// Whether the step's name is what other names begin with.
+        /// Whether the step's name is a prefix of other names.
         package var takesPrefix: Bool {
             switch self {
             case .pop, .deletePrefix, .count: true
@@ -195,9 +196,9 @@ extension Change {
         }
     }
 
-    /// What hides a property from those who take the first one of a prefix.
+    /// A claim of a pop: it hides a property from other pops of the same prefix.
     ///
-    /// It is a property, too, whose name is ``prefix`` and the rest of the other's name.
+    /// It is a property, too. Its name is ``prefix`` and the rest of the hidden one's name.
     package final class Claim: Sendable {
         /// Owns its bytes.
         package let prefix: PropertyName
@@ -209,7 +210,7 @@ extension Change {
             self.value = unsafe OwnedBytes(copying: value)
         }
 
-        /// Whether a claim could be one of what is claimed, or the other way round.
+        /// Whether one of the prefixes begins with the other: then a claim could be claimed itself.
         package func isMixed(with other: PropertyName) -> Bool {
             unsafe prefix.bytes.begins(with: other.bytes) || other.bytes.begins(with: prefix.bytes)
         }

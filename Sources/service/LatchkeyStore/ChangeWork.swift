@@ -2,22 +2,23 @@ internal import LatchkeyJSON
 
 /// The work that deciding a change may still take while its stripes are held.
 ///
-/// A short change can work on many names and on long values, each anew. The bound is what keeps it
-/// short: it is refused before the step that would exceed it, and nothing of it is applied.
+/// A small change can work on many names and long values, several times each. The limit keeps the
+/// time short: the change is refused before the step that would exceed it, and nothing of it is
+/// applied.
 ///
-/// The work is counted in units and not in time, so that all replicas refuse the same. A unit is
-/// a name that is visited, or a KiB that is compared or merged, which takes longer.
-/// What is in a text counts, too: see ``JSONEquality`` and ``MergePatch``.
+/// The work is counted in units and not in time, so that all replicas refuse the same. A unit is a
+/// name that is visited, or a KiB that is compared or merged, which takes longer. The content of a
+/// text counts, too: see ``JSONEquality`` and ``MergePatch``.
 ///
-/// By the first rules, the bytes that a transaction reads and writes are counted in their place.
+/// By the first rules, the bytes that a transaction reads and writes are counted instead.
 struct ChangeWork {
     /// A step that takes a prefix looks it up in each stripe, however many names begin with it.
     ///
-    /// For many stripes: replicas choose each its own number.
+    /// Enough for many stripes: each replica chooses their number itself.
     private static let walkUnits = 512
-    /// Where the same prefix was looked up before.
+    /// The cost if the same prefix was looked up before.
     private static let nextWalkUnits = 64
-    /// What the removal of a name costs besides the visit.
+    /// The cost of the removal of a name, besides the visit.
     ///
     /// It takes ten times as long, but a step deletes a thousand names at most.
     private static let deletionUnits = 3
@@ -25,7 +26,7 @@ struct ChangeWork {
     private static let claimPairCountMax = 8
     /// How many drafts are looked at for one unit.
     private static let draftsPerUnit = 16
-    /// By the first rules, what a property that is looked at costs besides its name.
+    /// By the first rules, the cost of looking at a property, besides its name.
     private static let visitByteCount = 64
 
     let rules: RuleLevel
@@ -33,9 +34,9 @@ struct ChangeWork {
     private var left: Int
 
     /// - Parameters:
-    ///   - context: What has the rules and the bounds.
+    ///   - context: The source of the rules and the limits.
     ///   - isSingle: Whether the change has one step and is no transaction: by the first rules, it
-    ///     has no bound.
+    ///     has no limit.
     init(_ context: CommitContext, isSingle: Bool = false) {
         rules = context.rules
         max =
@@ -47,7 +48,7 @@ struct ChangeWork {
         left = max
     }
 
-    /// How many units it was so far, at most the bound.
+    /// The units taken so far, at most the limit.
     var units: UInt64 { rules >= .second ? UInt64(max - Swift.max(0, left)) : 0 }
 
     private mutating func take(_ count: Int) throws(Refusal) {
@@ -57,14 +58,14 @@ struct ChangeWork {
         left -= count
     }
 
-    /// Each pair of prefixes may have as many names to pass as there are.
+    /// Refuses too many pairs of prefixes: each one may have to pass all names that there are.
     func check(claimPairCount: Int) throws(Refusal) {
         guard rules < .second || claimPairCount <= Self.claimPairCountMax else {
             throw .transactionTooLarge
         }
     }
 
-    /// What a text of so many bytes costs.
+    /// The cost of a text of so many bytes.
     private func cost(_ byteCount: Int) -> Int {
         rules >= .second ? byteCount / 1024 : byteCount
     }
@@ -143,7 +144,7 @@ struct ChangeWork {
         return value
     }
 
-    /// Takes what an increment reads.
+    /// Takes the cost of the value that an increment reads.
     mutating func takeNumber(_ property: Property?) throws(Refusal) {
         guard let text = unsafe property?.valueBytes else { return }
         if rules < .second {
@@ -156,12 +157,12 @@ struct ChangeWork {
 
     /// Takes the copying of a value.
     ///
-    /// What a put writes was copied before the stripes are held.
+    /// The value of a put is copied before the stripes are held.
     mutating func takeCopy(_ property: Property?) throws(Refusal) {
         try unsafe take(cost(property?.valueBytes.count ?? 0))
     }
 
-    /// Takes what a touch reads; a long value is not copied.
+    /// Takes the cost of a touch, by the first rules only: it copies no long value.
     mutating func takeTouch(_ property: Property) throws(Refusal) {
         if rules < .second {
             try takeCopy(property)

@@ -1,4 +1,4 @@
-/// What a pop takes from, and how it claims it: the prefixes of two kinds of names that end alike.
+/// The prefixes of a pop with a claim: of the names that it takes and of the claims' names.
 struct ClaimPair: Sendable, Equatable {
     let prefix: PropertyName
     let claim: PropertyName
@@ -13,19 +13,19 @@ struct ClaimPair: Sendable, Equatable {
         unsafe OwnedBytes(copying: claim.bytes, rest(of: property))
     }
 
-    /// What a name of the prefix has behind it.
+    /// The part of a name after the prefix.
     func rest(of property: Property) -> UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(rebasing: property.nameBytes[prefix.bytes.count...])
     }
 
-    /// The name of what a property claims; nil if it is no claim of this pair.
+    /// The name of the property that this one claims; nil if it is not a claim of this pair.
     func claimed(by name: PropertyName) -> PropertyName? {
         unsafe name.bytes.begins(with: claim.bytes)
             ? Self.name(prefix, name.bytes[claim.bytes.count...]) : nil
     }
 
-    /// Whether both prefixes of another pair are longer by the same: its claims are claims of this
-    /// pair, too.
+    /// Whether both prefixes of another pair are longer by the same text: its claims are claims of
+    /// this pair, too.
     func isWider(than other: ClaimPair) -> Bool {
         let (count, otherCount) = unsafe (prefix.bytes.count, other.prefix.bytes.count)
         guard count < otherCount, unsafe other.prefix.bytes.begins(with: prefix.bytes),
@@ -57,7 +57,7 @@ struct ClaimPairs: Sendable {
     var version = 0
     var all: [ClaimPair] = []
 
-    /// Whether some pair has such names.
+    /// Whether the name begins with a prefix of some pair.
     func concern(_ name: PropertyName) -> Bool {
         all.contains {
             unsafe name.bytes.begins(with: $0.prefix.bytes)

@@ -2,37 +2,37 @@ internal import LatchkeySync
 
 /// How far the properties of prefixes are claimed, so that a pop need not begin at the first one.
 ///
-/// **Design.** A pop takes the first property that has no claim. It depends on the state alone
-/// which one that is; what is remembered here is only where to look, and no replica needs what
-/// another one remembers. So a pop costs the same units wherever it looks.
+/// **Design.** A pop takes the first property that has no claim. The state alone decides which one
+/// that is. The queues only remember where to look, and no replica needs the queues of another one.
+/// So a pop costs the same units wherever it looks.
 ///
 /// For each pair of prefixes with many claims, all properties up to `passed` have claims, except
-/// for those in `free`. Whoever changes a table notes which names come and go, under the stripes
+/// for those in `free`. Each change of a table notes which names come and go, under the stripes
 /// that it holds. A pop holds all stripes. It passes a few names that are claimed, which its units
 /// pay for. If there are more, the stripes are given back, and the change is decided once more.
 ///
 /// A lock guards the queues, and is the innermost one. Each table has the pairs of all queues, so
 /// that it is entered for their names only.
 final class ClaimQueues: Sendable {
-    /// The queue that was not used for the longest time goes.
+    /// The maximum of queues; the least recently used one is dropped.
     private static let countMax = 256
 
-    /// What a pop can take.
+    /// The result of a search for a property that a pop can take.
     enum Found {
         case name(PropertyName)
         case nothing
-        /// So many names were passed that the stripes are to be given back first.
+        /// The limit of passed names was reached: the stripes are to be given back first.
         case unknown
     }
 
     private struct State: Sendable {
-        /// The latest used last.
+        /// In the order of their use, the latest last.
         var queues: [ClaimQueue] = []
-        /// Another one whenever there are other pairs.
+        /// Changes whenever the pairs change.
         var version = 0
 
-        /// The narrowest queue of a pair that was not looked through yet, and is behind all that
-        /// another queue has passed.
+        /// The first queue, in the order of prefixes, that a queue covers and whose prefix it has
+        /// not passed yet.
         func next(behind queue: ClaimQueue) -> Int? {
             queues.indices.filter { queue.reaches(queues[$0]) }.min {
                 unsafe queues[$0].pair.prefix.bytes.precedes(queues[$1].pair.prefix.bytes)
@@ -61,7 +61,7 @@ final class ClaimQueues: Sendable {
                     found = queue.firstFree(pair.prefix, tables, at: time, where: isFree)
                 }
             }
-            // Others are looked through again as soon as they would have been found.
+            // A short walk is not kept: walking again is as fast as finding the queue.
             guard index != nil || queue.passedCount >= passedCountMax / 2 else {
                 return found ?? .nothing
             }
@@ -76,7 +76,7 @@ final class ClaimQueues: Sendable {
         }
     }
 
-    /// How many names a pop passes while the stripes are held.
+    /// The maximum of names that a pop passes while the stripes are held.
     private let passedCountMax: Int
     private let state = Guarded<State>(State())
 
@@ -84,7 +84,7 @@ final class ClaimQueues: Sendable {
         passedCountMax = limits.passedCountMax
     }
 
-    /// How many names were passed so far, for those that are known.
+    /// How many names the known queues have passed.
     var passedCount: Int { state.read { $0.queues.reduce(0) { $0 + $1.passedCount } } }
 
     /// The pairs whose names are to be noted, if they are others than those of this version.
@@ -97,7 +97,7 @@ final class ClaimQueues: Sendable {
 
     /// Notes that a property has taken the place of another one, under its stripe.
     func note(_ name: PropertyName, _ former: Property?, _ property: Property?) {
-        // Over one whose time is over, a property comes anew.
+        // A former property that is mortal can have expired: then this one is new.
         let comes = property != nil && (former == nil || former?.isMortal == true)
         guard comes || property == nil, former != nil || property != nil else { return }
         state.write { state in
@@ -107,7 +107,7 @@ final class ClaimQueues: Sendable {
         }
     }
 
-    /// Forgets all, because the properties are others.
+    /// Forgets all, because the properties were replaced.
     func forget() {
         state.write { $0 = State(version: $0.version + 1) }
     }
@@ -131,12 +131,12 @@ final class ClaimQueues: Sendable {
 /// It answers for each longer prefix, too, if the prefix of the claims is longer by the same.
 struct ClaimQueue: Sendable {
     let pair: ClaimPair
-    /// How many can be free for each name that is passed at a time.
+    /// The maximum of free names, for each name that can be passed at a time.
     private static let freeCountFactor = 8
 
     private let freeCountMax: Int
     private(set) var passedCount = 0
-    /// All names up to here are claimed, or are free; nil if none was looked at.
+    /// All names up to here are claimed or in `free`; nil if no name was looked at.
     private var passed: PropertyName?
     /// In their order.
     ///
@@ -158,7 +158,7 @@ struct ClaimQueue: Sendable {
         pair.isWider(than: other.pair) && !isPassed(other.pair.prefix)
     }
 
-    /// Goes on where another queue is, whose first name is the next one.
+    /// Takes over the progress of another queue, whose first name is the next one.
     fileprivate mutating func take(_ other: ClaimQueue) {
         passed = other.passed ?? passed
         free += other.free
@@ -198,7 +198,7 @@ struct ClaimQueue: Sendable {
         guard place == free.count || free[place] != name else { return }
         free.insert(name.copy(), at: place)
         if free.count > freeCountMax {
-            // Those behind the last one that is kept are looked at once more.
+            // Names after the last one that is kept are looked at again.
             free.removeLast()
             passed = free.last
         }
@@ -214,7 +214,7 @@ struct ClaimQueue: Sendable {
         var index = place(of: prefix)
         while index < free.count, unsafe free[index].bytes.begins(with: prefix.bytes) {
             let name = free[index]
-            // It is noted if it comes anew, or is free again.
+            // If the name comes back or is freed, `note` adds it again.
             guard let property = Self.find(name, tables), !property.isExpired(at: time),
                 !isClaimed(name, tables)
             else {
@@ -229,16 +229,16 @@ struct ClaimQueue: Sendable {
         return nil
     }
 
-    /// Passes names of the prefix, also those whose time is over, until one can be taken.
+    /// Passes names of the prefix, also expired ones, until one can be taken.
     ///
     /// - Parameters:
     ///   - prefix: The prefix.
-    ///   - end: Where to stop.
+    ///   - end: The name to stop at.
     ///   - tables: All tables.
     ///   - time: Now.
     ///   - left: How many names can still be passed.
     ///   - isFree: Whether the caller can take a name.
-    /// - Returns: What was found; nil at the end.
+    /// - Returns: The result; nil at `end`.
     fileprivate mutating func pass(
         _ prefix: PropertyName,
         until end: PropertyName?,
@@ -299,7 +299,7 @@ struct ClaimQueue: Sendable {
     }
 }
 
-/// The claims beside a walk through the names, in the same order: cheaper than to find each.
+/// The claims along a walk through the names, in the same order: cheaper than finding each one.
 private struct ClaimWalk {
     private let pair: ClaimPair
     private var walk: MergedWalk

@@ -10,13 +10,13 @@ package final class Commit: Sendable {
     package let time: Timestamp
     /// The effect on the first property that the commit changes, if there is one.
     package let first: Effect?
-    /// Stands here, and not beside the results, because here is room for it.
+    /// Stored here, where there is room for it, and not beside the results.
     private let succeeded: Bool
     /// Whether the change was made before, and this is its first decision once more.
     ///
-    /// It has only what an answer shows.
+    /// It has only the parts that an answer shows.
     package let isRepeat: Bool
-    /// What it does to the others, each once.
+    /// The effects on the other properties, each once.
     package let others: [Effect]
     private let results: [Transaction.Result]?
 
@@ -46,7 +46,7 @@ package final class Commit: Sendable {
         results = outcome?.results
     }
 
-    /// What the steps of a transaction did; nil for a change of one step.
+    /// The outcome of a transaction; nil for a change of one step.
     package var outcome: Transaction.Outcome? {
         results.map { Transaction.Outcome(succeeded: succeeded, results: $0) }
     }
@@ -56,11 +56,11 @@ package final class Commit: Sendable {
         results == nil ? self : Commit(revision: revision, time: time, first: first, others: others)
     }
 
-    /// What a commit does to one property.
+    /// The effect of a commit on one property.
     package struct Effect: Sendable {
         /// The property before, if there was one.
         ///
-        /// Its time may have been over: then it was not served any more.
+        /// It may have expired: then it was not served any more.
         package let former: Property?
         /// The property after, if there is one.
         package let property: Property?
@@ -81,7 +81,7 @@ package final class Commit: Sendable {
             isEvent && property.map { $0.created == $0.revision } ?? false
         }
 
-        /// Whether watchers are told: not of a time to live that begins anew.
+        /// Whether watchers get an event: not if only the time to live starts again.
         package var isEvent: Bool { reason != .touched }
 
         /// The name's bytes.
@@ -102,13 +102,13 @@ package final class Commit: Sendable {
 
     /// Why a commit changed a property.
     package enum Reason: UInt8, Sendable {
-        /// A step of the change says so.
+        /// A step of the change asks for it.
         case requested
         /// The property was removed to make room.
         case evicted
-        /// The time of the property was over.
+        /// The property had expired.
         case expired
-        /// The time to live of the property begins anew.
+        /// The time to live of the property starts again.
         ///
         /// The property keeps the revision that it had.
         case touched
@@ -134,16 +134,16 @@ package indirect enum Refusal: Error, Hashable, Sendable {
     case changeTooLong
     /// The name of a claim would be longer than a name can be.
     case claimNameTooLong
-    /// What the transaction waits for is not there yet.
+    /// The conditions of a waiting transaction do not hold yet, or a pop finds nothing.
     case notYet
-    /// As many changes wait as the strategy accepts.
+    /// The strategy's backlog of changes is full.
     ///
     /// Only where a change is tried again, after room was made for it.
     case backlogFull
     case full(StoreFull)
-    /// The key of the request belongs to another one.
+    /// The key of the request belongs to another request.
     case identityReused
-    /// As many keys of requests are kept as can be.
+    /// The maximum of kept request keys is reached.
     case tooManyIdentities
     /// The change was made before, and its decision was too long to be kept.
     case answerNotKept

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What the tables of one store share.
+/// The state that the tables of one store share.
 ///
 /// **Design.** The tables are guarded one by one, so what is common to them is atomic.
 final class CommitContext: Sendable {
@@ -14,7 +14,7 @@ final class CommitContext: Sendable {
     private let uses = Atomic<UInt64>(0)
     private let workUnits = Atomic<UInt64>(0)
     private let ruleNumber = Atomic(RuleLevel.current.rawValue)
-    /// That of the store, if it has one.
+    /// The hook of the store, if it has one.
     let hook: CommitHook?
     /// Called between the steps of a commit: a test plants a delay there.
     let betweenSteps: (@Sendable () -> Void)?
@@ -39,7 +39,7 @@ final class CommitContext: Sendable {
 
     /// The rules that changes are decided by.
     ///
-    /// Relaxed: who sets them submits the next change afterwards, which orders both.
+    /// Relaxed: the thread that sets them submits the next change afterwards, which orders both.
     var rules: RuleLevel {
         get { RuleLevel(rawValue: ruleNumber.load(ordering: .relaxed)) ?? .current }
         set { ruleNumber.store(newValue.rawValue, ordering: .relaxed) }
@@ -127,7 +127,7 @@ final class CommitContext: Sendable {
         }
     }
 
-    /// Takes the revision of a commit of one name, and gives back the room of `former` behind it.
+    /// Takes the revision of a commit of one name, then gives back the room of `former`.
     func nextRevision(
         givingBack former: StoreSize,
         beyond new: StoreSize,
@@ -151,7 +151,7 @@ final class CommitContext: Sendable {
         return revision
     }
 
-    /// Takes the revision of a commit, and gives back the room of `former` behind it.
+    /// Takes the revision of a commit, then gives back the room of `former`.
     func nextRevision(givingBack former: StoreSize, beyond new: StoreSize) -> Revision {
         let revision = revisions.next()
         betweenSteps?()

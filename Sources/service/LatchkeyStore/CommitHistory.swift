@@ -3,20 +3,20 @@ internal import CLatchkeySystem
 /// The commits that a ``Journal`` holds, and what it knows of those that it has dropped.
 ///
 /// **Design.** Commits that only remove what has expired stand in a queue of their own, with a
-/// bound of their own: however many properties expire at once, what clients wrote stays. So there
-/// can be holes behind ``oldestKept``. A reader names the prefixes that concern it, and is told
-/// that its commits are gone if an expiry behind its place is dropped that can concern it.
+/// limit of their own: however many properties expire at once, the changes of clients stay. So
+/// there can be holes after ``oldestKept``. A reader names the prefixes that concern it. Its
+/// commits are gone if an expiry after its place was dropped that can concern it.
 struct CommitHistory: Sendable {
     /// A commit in the history.
     ///
-    /// What is needed of it when it is dropped stands beside the reference. The commit may have
-    /// been unused for long: to look at it would be to wait for memory, while the lock is held.
+    /// The values that are needed when it is dropped stand beside the reference. The commit may
+    /// have been unused for long: looking at it would wait for memory while the lock is held.
     private struct Entry: Sendable {
         let commit: Commit
         let revision: Revision
         /// The bytes that only the history keeps for it.
         var byteCount: Int
-        /// Where the first property is that the commit replaced; 0 if there is none.
+        /// The address of the first property that the commit replaced; 0 if there is none.
         let formerAddress: UInt
 
         init(_ commit: Commit) {
@@ -26,9 +26,9 @@ struct CommitHistory: Sendable {
             formerAddress = commit.first?.former?.address ?? 0
         }
 
-        /// Fetches what is freed with the entry, and then used again, into the processor's cache.
+        /// Prefetches the memory that is freed with the entry, and then used again.
         ///
-        /// Both objects are usually longer than one line of it.
+        /// Both objects are usually longer than one line of the processor's cache.
         func prefetch() {
             let address = UInt(bitPattern: ObjectIdentifier(commit))
             for offset: UInt in [0, 64] {
@@ -53,14 +53,14 @@ struct CommitHistory: Sendable {
                 return nil
             }
             byteCount -= entry.byteCount
-            // What the commit behind the next one will drop: that takes as long as a request.
+            // For the entry after the next one: the fetch takes as long as a request.
             if entries.count > 1 {
                 entries[1].prefetch()
             }
             return entry
         }
 
-        /// The place of the first commit behind a revision.
+        /// The place of the first commit after a revision.
         func index(after revision: Revision) -> Int {
             var (low, high) = (0, entries.count)
             while low < high {
@@ -90,10 +90,10 @@ struct CommitHistory: Sendable {
     private var expiries = Queue()
     private var lost = LostExpiries()
     private(set) var last: Revision
-    /// The lowest revision behind which all commits are held, except expiries.
+    /// The lowest revision after which all commits are held, except expiries.
     private(set) var oldestKept: Revision
-    /// Files keep the commits behind it, or behind ``oldestKept`` if that is later: also the
-    /// expiries that are dropped here, as many bytes as the whole history has.
+    /// Files keep the commits after it, or after ``oldestKept`` if that is later: also the expiries
+    /// that are dropped here, up to the bytes of the whole history.
     private var oldestOnDisk: Revision
     private var lostByteCount = 0
 
@@ -104,7 +104,7 @@ struct CommitHistory: Sendable {
         oldestOnDisk = revision
     }
 
-    /// The same without commits, behind a later revision.
+    /// The same without commits, after a later revision.
     func restarted(after revision: Revision) -> Self { Self(limits, after: revision) }
 
     /// How many commits are held, and how many bytes only they keep.
@@ -115,16 +115,16 @@ struct CommitHistory: Sendable {
         )
     }
 
-    /// The lowest revision behind which a next start needs the commits.
+    /// The lowest revision after which a next start needs the commits.
     var oldestStored: Revision { max(oldestKept, oldestOnDisk) }
 
-    /// The lowest revision behind which all commits are held that can concern names with one of
+    /// The lowest revision after which all commits are held that can concern names with one of
     /// these prefixes.
     func oldest(of prefixes: [[UInt8]]) -> Revision {
         lost.latest > oldestKept ? max(oldestKept, lost.latest(of: prefixes)) : oldestKept
     }
 
-    /// Adds the next commit, and gives away those for which there is no room.
+    /// Adds the next commit, and drops those for which there is no room.
     mutating func add(_ commit: Commit, drop: (Commit) -> Void) {
         last = commit.revision
         guard commit.isExpiry else {
@@ -153,9 +153,10 @@ struct CommitHistory: Sendable {
         }
     }
 
-    /// Remembers what an expiry concerns that is dropped.
+    /// Remembers the names that a dropped expiry concerns.
     ///
-    /// What has expired stays in memory with the commit that made it, which it counts for now.
+    /// An expired property stays in memory with the commit that made it, and now counts for that
+    /// one.
     private mutating func lose(_ entry: Entry) {
         lostByteCount += entry.byteCount
         if lostByteCount > limits.byteCountMax {
@@ -171,7 +172,7 @@ struct CommitHistory: Sendable {
         }
     }
 
-    /// The commits behind a revision, up to another one.
+    /// The commits after a revision, up to another one.
     func commits(
         after revision: Revision,
         through end: Revision,
@@ -216,11 +217,11 @@ struct CommitHistory: Sendable {
     }
 }
 
-/// Of the expiries that a history has dropped: the latest revision of each folder.
+/// The latest revision of each folder, among the expiries that a history has dropped.
 ///
 /// The folder of a name ends with its first `/`, and is empty without one.
 private struct LostExpiries: Sendable {
-    /// With more folders, an expiry concerns everybody.
+    /// With more folders, all expiries so far can concern any reader.
     private static let folderCountMax = 256
     private static let slash = UInt8(ascii: "/")
 
@@ -245,14 +246,14 @@ private struct LostExpiries: Sendable {
         }
     }
 
-    /// Forgets folders that are full, if they concern no place of a reader any more.
+    /// If the folders are full, forgets those that concern no reader's place any more.
     mutating func forgetFolders(through revision: Revision) {
         if folders.count == Self.folderCountMax {
             folders = folders.filter { $0.value > revision }
         }
     }
 
-    /// The latest of those that names with one of these prefixes can have; 0 if there is none.
+    /// The latest expiry that can concern names with one of these prefixes; 0 if there is none.
     func latest(of prefixes: [[UInt8]]) -> Revision {
         var latest = unknown
         for prefix in prefixes {
@@ -280,12 +281,12 @@ private struct LostExpiries: Sendable {
 }
 
 extension Property {
-    /// The bytes that a history keeps for the property: it has a header of its own.
+    /// The bytes that a history keeps for the property, with its header.
     var historyByteCount: Int { 64 + byteCount }
 }
 
 extension Commit {
-    /// Whether it only removes what has expired.
+    /// Whether it only removes expired properties.
     fileprivate var isExpiry: Bool {
         first?.reason == .expired && others.allSatisfy { $0.reason == .expired }
     }

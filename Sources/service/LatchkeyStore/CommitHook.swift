@@ -23,7 +23,7 @@ package final class CommitHook: Sendable {
     enum Release: Sendable {
         /// It is written.
         case written
-        /// It is not known to be, and everybody may see it all the same.
+        /// It is perhaps not written, but all clients may see it.
         case unwritten
     }
 
@@ -33,7 +33,7 @@ package final class CommitHook: Sendable {
     private let waiting = Guarded<WaitingAnswers>(WaitingAnswers())
 
     /// - Parameters:
-    ///   - limits: The bounds of what is not released.
+    ///   - limits: The limits of unreleased commits.
     ///   - receive: Called with each commit, and with the note of its receiver; it must not block.
     ///     It may call ``release(through:isWritten:)``.
     package init(
@@ -53,7 +53,7 @@ package final class CommitHook: Sendable {
     /// sees a revision as released sees what was done to release it.
     var released: Revision { releasedRevision.load(ordering: .acquiring) }
 
-    /// Begins behind a revision, which counts as released, before a first commit is received.
+    /// Begins after a revision, which counts as released, before the first commit is received.
     func begin(after revision: Revision) {
         waiting.write { waiting in
             waiting.begin(after: revision)
@@ -61,13 +61,13 @@ package final class CommitHook: Sendable {
         }
     }
 
-    /// Lets everybody see the commits up to this revision, all of which were received.
+    /// Lets all clients see the commits up to this revision, all of which were received.
     ///
     /// The answers that waited for it are sent on the calling thread, in the order of revisions.
     ///
     /// - Parameters:
     ///   - revision: The last of the commits.
-    ///   - isWritten: Whether they are written; else those who made them are told that it is not
+    ///   - isWritten: Whether they are written; else their makers are told that the outcome is not
     ///     known.
     package func release(through revision: Revision, isWritten: Bool = true) {
         let ready = waiting.write { waiting in
@@ -129,22 +129,22 @@ package final class CommitHook: Sendable {
     }
 }
 
-/// The answers that wait for revisions, and what their commits have taken.
+/// The answers that wait for revisions, and the room that their commits have taken.
 private struct WaitingAnswers: Sendable {
     typealias Proceed = @Sendable (CommitHook.Release) -> Void
 
-    /// What is to be done for a release.
+    /// The answers to send and the room to give back for a release.
     struct Ready {
         var answers: [Proceed] = []
         var commitCount = 0
         var byteCount = 0
     }
 
-    /// Those that wait for one revision: that of the change, and of others.
+    /// The answers that wait for one revision: the one to the change itself, and others.
     private struct Place: Sendable {
         var first: Proceed?
         var others: [Proceed] = []
-        /// Those of the commit's properties; nil until it is received.
+        /// The bytes of the commit's properties; nil until it is received.
         var byteCount: Int?
 
         mutating func add(_ proceed: @escaping Proceed) {
@@ -179,7 +179,7 @@ private struct WaitingAnswers: Sendable {
 
     /// Adds an answer; false if it does not have to wait for the revision any more.
     ///
-    /// That to the change itself comes with the bytes of the commit's properties.
+    /// The answer to the change itself comes with the bytes of the commit's properties.
     mutating func add(
         _ revision: Revision,
         _ proceed: @escaping Proceed,
@@ -199,7 +199,7 @@ private struct WaitingAnswers: Sendable {
         return true
     }
 
-    /// Takes those up to a revision, in order.
+    /// Takes the answers up to a revision, in order.
     mutating func takeAll(through revision: Revision) -> Ready {
         precondition(
             revision - start <= places.count,

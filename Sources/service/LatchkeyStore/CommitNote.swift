@@ -1,8 +1,8 @@
-/// What the user of a ``CommitHook`` keeps with a commit.
+/// The data that the user of a ``CommitHook`` keeps with a commit.
 package struct CommitNote: Sendable {
-    /// The name of who made the change, if that is known.
+    /// The name of the change's author, if it is known.
     package var author: [UInt8]?
-    /// What else is kept, if something is.
+    /// Other data to keep, if there is any.
     package var bytes: [UInt8]?
 
     /// Nil if there is nothing to keep.

@@ -11,8 +11,8 @@ package protocol CommittingStore: Sendable {
     ///
     /// The name's bytes stay in place until the completion has been called.
     ///
-    /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts. Nothing was
-    ///   submitted then.
+    /// - Throws: ``BacklogFull`` if the strategy's backlog of reads is full. Nothing was submitted
+    ///   then.
     func look(
         _ name: PropertyName,
         in scope: PropertyScope,
@@ -27,9 +27,9 @@ package protocol CommittingStore: Sendable {
     /// - Parameters:
     ///   - change: The change.
     ///   - attempt: How often room was made for it.
-    ///   - ask: Who asks.
+    ///   - ask: The call site of the access.
     ///   - receiver: Takes the decision.
-    /// - Throws: ``BacklogFull`` if as many changes wait as the strategy accepts. Nothing was
+    /// - Throws: ``BacklogFull`` if the strategy's backlog of changes is full. Nothing was
     ///   submitted then.
     func commit(
         _ change: Change,

@@ -1,7 +1,7 @@
 /// The preconditions of a request, in terms of the store: RFC 9110 sections 13.1.1 and 13.1.2
 /// with revisions for entity tags.
 package struct Conditions: Sendable, Hashable {
-    /// What a condition compares the current revision with.
+    /// The tags that a condition compares with the current revision.
     package enum Tags: Sendable, Hashable {
         /// `*`: any current representation.
         case any
@@ -9,12 +9,12 @@ package struct Conditions: Sendable, Hashable {
         case oneOf([Revision])
     }
 
-    /// What the conditions say of a property.
+    /// The result of the conditions for a property.
     package enum Verdict: Sendable, Hashable {
         case pass
         /// `If-Match` does not hold: no method goes ahead.
         case noMatch
-        /// `If-None-Match` does not hold: the client has what it would read, and must not write.
+        /// `If-None-Match` does not hold: a read has nothing new, and a write must not go ahead.
         case match
     }
 
@@ -28,8 +28,7 @@ package struct Conditions: Sendable, Hashable {
         self.ifNoneMatch = ifNoneMatch
     }
 
-    /// What the conditions say where the property has this revision, or none if there is no
-    /// property.
+    /// The verdict for a property with this revision; nil is for a property that does not exist.
     ///
     /// The order is that of RFC 9110, section 13.2.2. A method that changes the property goes ahead
     /// only if they pass.

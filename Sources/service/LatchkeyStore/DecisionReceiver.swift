@@ -6,27 +6,27 @@ package protocol DecisionReceiver: Sendable {
     /// Called exactly once, outside the guarded section.
     func receive(_ decision: Decision)
 
-    /// The name of who makes the change, if that is known.
+    /// The name of the change's author, if it is known.
     var author: [UInt8]? { get }
 
-    /// What the request is known by that makes the change, if it may be repeated.
+    /// The identity of the request that makes the change, if it may be repeated.
     var identity: RequestIdentity? { get }
 
-    /// What is kept with a commit by the user of a ``CommitHook``.
+    /// The note that the user of a ``CommitHook`` keeps with a commit.
     ///
     /// Asked once for each commit with an effect, outside the guarded section, before the hook gets
-    /// the commit. That it is asked does not say that the commit stays.
+    /// the commit. A call does not mean that the commit stays.
     func note(for commit: Commit) -> CommitNote?
 }
 
 extension DecisionReceiver {
-    /// No receiver.
+    /// No author.
     package var author: [UInt8]? { nil }
 
-    /// None.
+    /// No identity.
     package var identity: RequestIdentity? { nil }
 
-    /// Who makes the change.
+    /// A note of the author only.
     package func note(for commit: Commit) -> CommitNote? {
         CommitNote(author: author, bytes: nil)
     }

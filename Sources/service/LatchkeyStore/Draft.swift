@@ -2,7 +2,7 @@
 struct Draft {
     /// The property in the table.
     let former: Property?
-    /// Whether the time of `former` is over.
+    /// Whether `former` has expired.
     private let wasExpired: Bool
     private(set) var property: Property?
     private(set) var isChanged = false
@@ -21,7 +21,7 @@ struct Draft {
         expiry = property?.expiry ?? .never
     }
 
-    /// What the transaction does to the property, if it does anything.
+    /// The effect of the transaction on the property, if there is one.
     ///
     /// A property that was expired and is gone has expired, whatever the steps did in between.
     var effect: Commit.Effect? {
@@ -67,7 +67,7 @@ struct Draft {
         }
     }
 
-    /// Removes the property if its time was over and it has the revision of the step.
+    /// Removes the property if it was expired and has the revision of the step.
     mutating func expire(_ step: Change.Step) {
         if wasExpired, step.conditions.verdict(former?.revision) == .pass {
             isChanged = true

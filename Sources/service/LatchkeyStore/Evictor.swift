@@ -3,20 +3,19 @@ package import LatchkeyGuards
 internal import LatchkeySync
 internal import Synchronization
 
-/// Removes the properties that were not used for the longest time, each by a commit, when the store
-/// is full.
+/// Removes the least recently used properties, each by a commit, when the store is full.
 ///
 /// **Design.** A list of all properties in the order of their use would be written by every read.
 /// Instead, a use writes its number into the property, and the properties of the lowest numbers are
-/// looked for when they are needed: a scan of a snapshot finds the sixteenth of all properties that
-/// was not used for the longest time, or a few hundred of them. They are removed in that order; one
-/// that was used since the scan is dropped. So the order is exact, and a removal costs the scan of
-/// sixteen properties.
+/// looked for when they are needed: a scan of a snapshot finds the least recently used sixteenth of
+/// all properties, or a few hundred if that is more. They are removed in that order; one that was
+/// used since the scan is dropped. So the order is exact, and a removal costs the scan of sixteen
+/// properties.
 ///
 /// A scan takes no lock. The next one begins when half of the last one's properties are used up.
 ///
-/// One removal follows the other in the completion of the first one. Every few of them continue on
-/// `queue`, so that the stack stays small however much room is made.
+/// Each removal is started by the completion of the one before. After every few of them, the next
+/// one runs on `queue`, so that the stack stays small however much room is made.
 package final class Evictor: Sendable {
     private struct Candidate: Sendable {
         let property: Property
@@ -25,16 +24,16 @@ package final class Evictor: Sendable {
     }
 
     private struct State: Sendable {
-        /// The candidates, that of the earliest use last.
+        /// The candidates, the one of the earliest use last.
         var candidates: [Candidate] = []
         var countAtScan = 0
         var isScanning = false
         /// How many scans in a row have found nothing.
         var emptyScanCount = 0
-        /// Those who wait for the end of the scan.
+        /// Called at the end of the scan.
         var waiting: [@Sendable () -> Void] = []
 
-        /// Takes the candidate of the earliest use; those with these names stay.
+        /// Takes the candidate of the earliest use; properties with these names stay.
         mutating func take(sparing spared: Set<UInt64>) -> Property? {
             for index in candidates.indices.reversed() {
                 let property = candidates[index].property
@@ -51,15 +50,15 @@ package final class Evictor: Sendable {
 
     /// One in this many properties is a candidate.
     private static let share = 16
-    /// How many candidates there are at least: more than a change can name.
+    /// The minimum of candidates: more than a change can name.
     private static let candidateCountMin = 4 * Change.stepCountMax
-    /// How often candidates are looked for before none is left: others may take them.
+    /// The maximum of scans for one removal: others may take the candidates.
     private static let scansMax = 32
     /// After so many scans that find no property unused since their snapshot, any property will do.
     private static let emptyScansMax = 4
-    /// How many removals follow each other on one stack.
+    /// The maximum of removals on one stack.
     private static let removalsOnStackMax = 16
-    /// How often room is made for one change before it is refused: others may take the room.
+    /// The maximum of attempts to make room for one change: others may take the room.
     private static let attemptsMax = 32
 
     private let queue = DispatchQueue(label: "latchkey.eviction", qos: .userInitiated)
@@ -108,12 +107,12 @@ package final class Evictor: Sendable {
         }
     }
 
-    /// Removes as many properties as a change lacks room.
+    /// Removes properties until the room that a change lacks is free.
     ///
     /// - Parameters:
     ///   - change: The change. Properties that it names are not removed.
-    ///   - full: Why the change was refused.
-    ///   - completion: Told what was removed.
+    ///   - full: The reason for the refusal.
+    ///   - completion: Called with the result.
     private func makeRoom(
         for change: Change,
         _ full: StoreFull,
@@ -127,13 +126,13 @@ package final class Evictor: Sendable {
         evict(goal, Removed(), completion: completion)
     }
 
-    /// What became of making room.
+    /// The result of making room.
     private enum Result: Sendable {
         /// Properties were removed.
         case room
         /// There was nothing to remove.
         case nothing
-        /// Nothing was removed: too many changes wait, or they cannot be kept.
+        /// Nothing was removed: too many changes wait, or the store takes none.
         case refused(Refusal)
     }
 
@@ -143,14 +142,14 @@ package final class Evictor: Sendable {
         let spared: Set<UInt64>
     }
 
-    /// What was removed for one goal.
+    /// The properties that were removed for one goal.
     private struct Removed: Sendable {
         var size = StoreSize()
         /// How many properties were to be removed, also those that were replaced meanwhile.
         var tryCount = 0
         var result: Result { size.propertyCount > 0 ? .room : .nothing }
 
-        /// The result where no more can be removed.
+        /// The result if a refusal ends the removal.
         func result(_ refusal: Refusal) -> Result {
             size.propertyCount > 0 ? .room : .refused(refusal)
         }
@@ -200,7 +199,7 @@ package final class Evictor: Sendable {
         }
     }
 
-    /// Finds the property that was not used for the longest time; nil if there is none.
+    /// Finds the least recently used property; nil if there is none.
     private func next(
         _ store: any CommittingStore,
         _ goal: Goal,
@@ -232,7 +231,7 @@ package final class Evictor: Sendable {
 
     /// Finds the properties of the earliest uses.
     ///
-    /// Those that were used since the snapshot are left out: a property that is not in the snapshot
+    /// Properties that were used since the snapshot are left out: one that is not in the snapshot
     /// could have been used before them.
     private func scan(_ snapshot: StoreSnapshot) {
         queue.async { [self] in
@@ -274,7 +273,7 @@ package final class Evictor: Sendable {
 }
 
 extension StoreFull {
-    /// The room that is lacking; nil if no room helps.
+    /// The room that is lacking; nil if more room does not help.
     fileprivate var shortage: StoreSize? {
         switch self {
         case .properties(let count): count.map { StoreSize(propertyCount: $0) }

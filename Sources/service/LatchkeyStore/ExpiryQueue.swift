@@ -3,20 +3,20 @@ internal import LatchkeyGuards
 internal import LatchkeySync
 internal import Synchronization
 
-/// Removes properties whose time is over.
+/// Removes expired properties.
 ///
-/// What expires at one instant is removed by commits of at most ``nameCountMax`` names, in their
-/// order: so however much it is, there are few commits for those who follow the store. By the first
-/// rules, each property has a commit of its own.
+/// Properties that expire at one instant are removed by commits of at most ``nameCountMax`` names,
+/// in their order, so that followers of the store get few commits. By the first rules, each
+/// property has a commit of its own.
 ///
 /// **Design.** Each table has its properties that expire in the order of their times, and the queue
-/// knows when the first one of each expires, at the earliest. The one timer is set for the first of
-/// all, so any number of properties costs nothing until then. A turn reads the tables whose time
-/// has come, commits what is due, and ends when that is decided. Then the timer is set for what is
-/// next.
+/// knows the earliest time at which the first one of each can expire. The one timer is set for the
+/// first of all, so any number of properties costs nothing until then. A turn reads the tables
+/// whose time has come, commits the changes that are due, and ends when these are decided. Then the
+/// timer is set for the next time.
 ///
-/// A turn forgets the time of a table before it reads it. So a property that it has not found
-/// brings its own time: its commit is noted after the turn has read its table.
+/// A turn forgets the time of a table before it reads it. So a property that it does not find sets
+/// the time again: its commit is noted after the turn has read its table.
 ///
 /// `state` is guarded by its lock, which is not held while commits are made. The timer is set while
 /// it is held, so that the last setting is that for `wakeUp`. The timer and the commits use
@@ -30,26 +30,26 @@ package final class ExpiryQueue: Sendable {
         ) -> Void
 
     private struct State: Sendable {
-        /// From a turn's begin until all of its commits are decided.
+        /// From the begin of a turn until all of its commits are decided.
         var isAtWork = false
-        /// For each table, when its first property expires at the earliest; none before the start.
+        /// For each table, the earliest expiry of its properties; empty before the start.
         var first: [Timestamp] = []
-        /// When the timer is set for; `never` if it is not.
+        /// The time that the timer is set for; `never` if it is not set.
         var wakeUp = Timestamp.never
-        /// The timer does not begin a turn before.
+        /// The timer begins no turn before this time.
         var nextTurn = DispatchTime(uptimeNanoseconds: 1)
         var reads: Reads?
-        /// What changes the store.
+        /// The store that takes the changes.
         var store: (any CommittingStore)?
     }
 
-    /// How many commits a turn makes at most.
+    /// The maximum of commits of a turn.
     private static let batchCount = 256
-    /// How many names one commit removes at most.
+    /// The maximum of names that one commit removes.
     static let nameCountMax = 1000
-    /// The time between the begins of two turns, unless one has left something that is due.
+    /// The time between the begins of two turns, unless the first one has left due properties.
     private static let turnMilliseconds = 5
-    /// How long it takes until a commit that was refused is tried again.
+    /// The time until a refused commit is tried again.
     private static let retryMilliseconds = 10
 
     private let clock: StoreClock
@@ -62,7 +62,7 @@ package final class ExpiryQueue: Sendable {
 
     /// - Parameters:
     ///   - clock: The store's clock.
-    ///   - rules: By which rules the store decides. They are only raised.
+    ///   - rules: The rules by which the store decides. Their level only rises.
     package init(
         clock: StoreClock = .system,
         rules: @escaping @Sendable () -> RuleLevel = { .current }
@@ -78,7 +78,7 @@ package final class ExpiryQueue: Sendable {
         unsafe timer.cancel()
     }
 
-    /// How many properties were removed because their time was over.
+    /// How many expired properties were removed.
     ///
     /// Relaxed: the number orders nothing.
     package var count: UInt64 { expiredCount.load(ordering: .relaxed) }
@@ -91,7 +91,7 @@ package final class ExpiryQueue: Sendable {
         }
     }
 
-    /// Looks whether something is due, or will be: properties are there that came by no commit.
+    /// Looks for properties that expire: loaded ones did not pass through a commit.
     func look() {
         state.write { state in
             for table in state.first.indices { state.first[table].milliseconds = .min }
@@ -123,7 +123,7 @@ package final class ExpiryQueue: Sendable {
     private func wake(at time: Timestamp, _ state: inout State) {
         state.wakeUp = time
         guard time != .never else { return }
-        // A timer of Dispatch is bounded by 64 bits of nanoseconds.
+        // A timer of Dispatch is limited to 64 bits of nanoseconds.
         let now = clock.now().milliseconds
         let left = time.milliseconds <= now ? 0 : min(time.milliseconds - now, 86_400_000)
         let deadline = max(.now() + .milliseconds(Int(left)), state.nextTurn)
@@ -139,7 +139,7 @@ package final class ExpiryQueue: Sendable {
     // MARK: a turn
 
     private func beginTurn() {
-        // Before the tables are read: what is added after this expires later.
+        // Before the tables are read: properties that are added later expire later.
         let now = clock.now()
         let (tables, state) = state.write { state -> ([Int], State?) in
             guard !state.isAtWork else { return ([], nil) }
@@ -163,13 +163,13 @@ package final class ExpiryQueue: Sendable {
         }
     }
 
-    /// What is due.
+    /// The changes that are due.
     private struct Due: Sendable {
-        /// Those of one instant together, and so many that others get their turn soon.
+        /// Changes of one instant each, limited in number so that others get their turn soon.
         ///
-        /// Where the names of an instant are cut does not depend on what is due beside it.
+        /// The split of an instant's names does not depend on other instants.
         private(set) var changes: [Change] = []
-        /// For each table that was read, when the first property expires that no change names.
+        /// For each table that was read, the expiry of its first property that no change names.
         private(set) var next: [(table: Int, time: Timestamp)] = []
 
         init(_ tables: [Int], _ orders: [ExpiryOrder], at now: Timestamp, _ nameCountMax: Int) {
@@ -206,7 +206,7 @@ package final class ExpiryQueue: Sendable {
             do throws(BacklogFull) {
                 try store.commit(change, .here()) { decision in
                     if case .failure(let refusal) = decision {
-                        // Else it was renewed, or removed by another replica.
+                        // A miss: the property was renewed, or removed by another replica.
                         refusal.isOfStore ? fails.raise() : misses.raise()
                     }
                     decided.leave()
@@ -224,8 +224,8 @@ package final class ExpiryQueue: Sendable {
     }
 
     /// - Parameters:
-    ///   - due: What the turn has found.
-    ///   - misses: Whether a change had nothing to remove: its table is looked at once more.
+    ///   - due: The changes that the turn has found.
+    ///   - misses: Whether a change had nothing to remove: its table is read again.
     ///   - fails: Whether the store has refused a change, which is tried again.
     private func endTurn(_ due: Due, misses: Bool, fails: Bool) {
         let now = clock.now()

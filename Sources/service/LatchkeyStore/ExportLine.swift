@@ -1,12 +1,12 @@
 internal import LatchkeyJSON
 
 /// One line of an export: `{"name":…,"value":…,"revision":…,"created":…,"ttl":…}`, and the last
-/// one, `{"end":true,"count":…,"revision":…}`, without which an export is not whole.
+/// one, `{"end":true,"count":…,"revision":…}`, without which an export is incomplete.
 package enum ExportLine {
     /// Appends the line of a property, without allocating.
     ///
-    /// `ttl` is what is left of the property's time, at least a millisecond, so that every line can
-    /// be imported.
+    /// `ttl` is the rest of the property's time, at least a millisecond, so that every line can be
+    /// imported.
     package static func append(_ property: Property, at time: Timestamp, to bytes: inout [UInt8]) {
         append(#"{"name":"#, &bytes)
         unsafe JSONText.append(string: property.nameBytes, to: &bytes)
@@ -31,7 +31,7 @@ package enum ExportLine {
     /// Appends the line of a property for a replica, which keeps the bytes of the value and the
     /// time when it expires.
     ///
-    /// A value with line ends has them, as a string that contains its text.
+    /// A value with line ends is written as a string that contains its text.
     package static func append(exactly property: Property, to bytes: inout [UInt8]) {
         append(#"{"name":"#, &bytes)
         unsafe JSONText.append(string: property.nameBytes, to: &bytes)
@@ -54,7 +54,7 @@ package enum ExportLine {
         append("}\n", &bytes)
     }
 
-    /// Appends the last line, behind so many others.
+    /// Appends the last line, after `count` others.
     package static func appendEnd(
         count: UInt64,
         revision: Revision,

@@ -8,7 +8,7 @@ package import LatchkeyJSON
 package enum ImportLine: Sendable {
     /// A property to put. The name is a string.
     case property(name: JSONView, value: JSONView, ttl: JSONView?)
-    /// The lines are whole: so many properties came before.
+    /// The lines are complete: `count` properties came before.
     case end(count: Int64)
 
     /// Reads a line that is valid JSON.
@@ -38,7 +38,7 @@ package enum ImportLine: Sendable {
         self = .end(count: count)
     }
 
-    /// Of a property, of the last line, and of both.
+    /// The members of a property, of the last line, and of both.
     private static let memberNames: [StaticString] = [
         "name", "value", "ttl", "end", "count", "created", "revision",
     ]
@@ -59,18 +59,18 @@ package enum ImportLine: Sendable {
     }
 }
 
-/// What a line of an import stands for.
+/// The meaning of a line of an import.
 package enum ImportEntry: Sendable {
     /// A put.
     ///
     /// It borrows the line.
     case put(Change.Step)
-    /// The end, behind so many properties.
+    /// The end, after `count` properties.
     case end(count: Int64)
 
     /// Reads a line.
     ///
-    /// The owner is what keeps the line in place, if the caller does not.
+    /// The owner keeps the line in place, if the caller does not.
     package init(
         _ line: UnsafeRawBufferPointer,
         depthMax: Int,
@@ -84,7 +84,7 @@ package enum ImportEntry: Sendable {
         try unsafe self.init(JSONView(line), owner: owner)
     }
 
-    /// The same of a line that is known to be valid JSON.
+    /// The same for a line that is known to be valid JSON.
     package init(_ line: JSONView, owner: AnyObject? = nil) throws(InvalidImportLine) {
         switch try ImportLine(line) {
         case .property(let text, let value, let number):
@@ -107,22 +107,22 @@ package enum ImportEntry: Sendable {
     }
 }
 
-/// What the lines of an import put, one after the other.
+/// The puts of an import's lines, one after the other.
 package struct ImportSteps: Sendable {
     /// The puts since the last ``next()``.
     package private(set) var steps: [Change.Step] = []
     /// How many properties came before.
     package private(set) var count = 0
-    /// Whether the line came that says the end, behind which there can be none.
+    /// Whether the line of the end was read; no line can follow it.
     package private(set) var isWhole = false
-    /// Whether the lines are a part of an export, in which ends are passed over.
+    /// Whether the lines are a part of an export, in which ends are skipped.
     private let isPartial: Bool
 
     package init(isPartial: Bool) {
         self.isPartial = isPartial
     }
 
-    /// Adds what a line stands for.
+    /// Adds the meaning of a line.
     package mutating func add(
         _ entry: @autoclosure () throws(InvalidImportLine) -> ImportEntry
     ) throws(InvalidImportLine) {
@@ -143,35 +143,35 @@ package struct ImportSteps: Sendable {
         }
     }
 
-    /// The puts of a batch, which is over.
+    /// Ends a batch, and returns its puts.
     package mutating func next() -> [Change.Step] {
         defer { steps = [] }
         return steps
     }
 }
 
-/// Why a text is no line of an import.
+/// The reason why a text is not a line of an import.
 package enum InvalidImportLine: Error, Hashable {
     case json(InvalidJSON)
     case name(InvalidName)
-    /// `ttl` is out of bounds.
+    /// `ttl` is out of range.
     case timeToLive
     case notAnObject
-    /// There is no `name`, or it is no string.
+    /// There is no `name`, or it is not a string.
     case noName
     case noValue
     case unknownMember
     case repeatedMember
     /// There is `end`, but the line is not the last one of an export.
     case badEnd
-    /// The end counts other properties than those that came before it.
+    /// The count of the end is not the number of properties before it.
     case badCount(Int64, before: Int)
-    /// The line comes behind the end.
+    /// The line comes after the end.
     case behindEnd
 }
 
 extension InvalidImportLine {
-    /// What is wrong with the line.
+    /// A description of the error.
     package var detail: String {
         switch self {
         case .json(.malformed(let offset)): "The JSON is not valid after \(offset) bytes."

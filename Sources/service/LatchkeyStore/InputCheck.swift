@@ -1,14 +1,14 @@
 internal import LatchkeyJSON
 
-/// The one door for names, values, times and revisions that do not come from a client of this
-/// service, but out of a file, a log, a leader or another replica.
+/// The one check for names, values, times and revisions that do not come from a client of this
+/// service, but from a file, a log, a leader or another replica.
 ///
-/// What passes could have come from a client, under some settings of this program; so all that is
-/// done with it later can be done. Who reads such bytes says in a sentence what did not pass.
+/// Input that passes could have come from a client, under some settings of this program, so later
+/// work on it cannot fail. The code that reads such bytes reports the part that did not pass.
 package enum InputCheck {
-    /// The depth that `--max-json-depth` allows at most.
+    /// The maximum of `--max-json-depth`.
     package static let depthMax = 10_000
-    /// The length that `--max-body-bytes` allows at most.
+    /// The maximum of `--max-body-bytes`.
     package static let valueByteCountMax = 1 << 30
     /// Below it, sums with the jumps of a restore or a promotion are still numbers of a file.
     package static let revisionMax: Revision = 1 << 62
@@ -28,9 +28,9 @@ package enum InputCheck {
         }
     }
 
-    /// The name, if it is one.
+    /// The name, if it is valid.
     ///
-    /// The owner is what keeps the bytes in place, if the caller does not.
+    /// The owner keeps the bytes in place, if the caller does not.
     package static func name(
         _ bytes: UnsafeRawBufferPointer,
         owner: AnyObject? = nil
@@ -50,7 +50,7 @@ package enum InputCheck {
         }
     }
 
-    /// The end of a time to live, if one that begins at such a time can end then.
+    /// The end of a time to live, if a valid time to live from a valid time can end then.
     package static func expiry(_ milliseconds: some BinaryInteger) -> Timestamp? {
         Int64(exactly: milliseconds).flatMap {
             (0...millisecondsMax + TimeToLiveText.millisecondsMax).contains($0)
@@ -58,10 +58,10 @@ package enum InputCheck {
         }
     }
 
-    /// The property, if a store can have it: its value is one, and it came into being at its
-    /// revision or before.
+    /// The property, if a store can have it: its value is valid, and it was created at its revision
+    /// or before.
     ///
-    /// The name has passed before, and the expiry is in milliseconds since 1970, nil for never.
+    /// The name was checked before, and the expiry is in milliseconds since 1970, nil for never.
     package static func property(
         _ name: PropertyName,
         _ value: UnsafeRawBufferPointer,

@@ -1,4 +1,4 @@
-// What a transaction did as JSON.
+// The outcome of a transaction as JSON.
 
 internal import LatchkeyJSON
 
@@ -8,7 +8,7 @@ extension JSONWriter {
         unsafe member(name, rawJSON: property.valueBytes, of: property.owner)
     }
 
-    /// Writes what a transaction did.
+    /// Writes the outcome of a transaction.
     ///
     /// - Parameters:
     ///   - transaction: The transaction.
@@ -41,7 +41,7 @@ extension JSONWriter {
         end("]}")
     }
 
-    /// Writes what a transaction did whose only step is a pop that took something.
+    /// Writes the outcome of a transaction whose only step is a pop that took a property.
     package mutating func pop(
         _ step: Change.Step,
         _ result: Transaction.Result,
@@ -56,7 +56,7 @@ extension JSONWriter {
         end("}")
     }
 
-    /// Writes what a step did that takes a prefix: the property that it took, or a number.
+    /// Writes the result of a step that takes a prefix: the property that it took, or a number.
     package mutating func result(
         ofPrefix step: Change.Step,
         _ result: Transaction.Result,
@@ -76,7 +76,7 @@ extension JSONWriter {
         unsafe self.result(of: property.nameBytes, result, showsValue: true, at: time)
     }
 
-    /// Writes what a step did, the brackets in one piece with the members.
+    /// Writes the result of a step, the brackets in one piece with the members.
     private mutating func result(
         of name: UnsafeRawBufferPointer,
         _ result: Transaction.Result,

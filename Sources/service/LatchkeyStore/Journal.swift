@@ -3,15 +3,15 @@ internal import Synchronization
 
 /// The latest commits of a store, in the order of their revisions.
 ///
-/// It is the one source for everyone who follows the store: watches, long polls, histories.
+/// It is the one source for all that follow the store: watches, long polls, histories.
 ///
 /// **Design.** A commit is given to the journal after its guarded section, by the thread that made
 /// it, so commits arrive a little out of order. One that is early waits in `early`. ``last`` grows
 /// only over commits without a gap. The journal's lock is held for the exchange of an entry in the
 /// ``CommitHistory``; commits that it drops are freed outside. Nothing is called while it is held.
 ///
-/// Its users keep a place, not a queue: a revision, from which on they read when they like. So a
-/// slow user costs nothing, and the only memory is the history.
+/// Its users keep a place, not a queue: a revision from which they read when they like. So a slow
+/// user costs nothing, and the only memory is the history.
 package final class Journal: Sendable {
     private struct Waiting: Sendable {
         let revision: Revision
@@ -24,12 +24,12 @@ package final class Journal: Sendable {
         var waiting: [Waiting] = []
     }
 
-    /// What is left to do after a commit was added, outside of the lock.
+    /// The work that is left after a commit was added, to be done outside the lock.
     private struct Delivery {
         /// Commits to free: usually one, for which no array is made.
         private var dropped: Commit?
         private var droppedOthers: [Commit] = []
-        /// Those who waited for the commit, in order.
+        /// The calls that waited for the commit, in order.
         var ready: [Waiting] = []
 
         mutating func drop(_ commit: Commit) {
@@ -41,27 +41,27 @@ package final class Journal: Sendable {
         }
     }
 
-    /// What a read found.
+    /// The result of a read.
     package enum Reading: Sendable {
-        /// The commits behind the place, in order, and the revision up to which these are all.
+        /// The commits after the place, in order, and the revision up to which these are all.
         ///
-        /// Without a commit behind the place, that is the place.
+        /// If the store has no later commit, that is the place.
         case commits([Commit], through: Revision)
-        /// The commits behind the place are not all held any more.
+        /// Not all commits after the place are still held.
         case gone
     }
 
     /// The revision before the first commit of the store.
     ///
-    /// A journal that goes on behind a restart begins at a later one.
+    /// A journal that goes on after a restart begins at a later one.
     package let start: Revision
     private let lastRevision: Atomic<Revision>
     private let state: Synchronized<State, AdaptiveStrategy>
 
     /// - Parameters:
-    ///   - limits: The bounds of the history.
+    ///   - limits: The limits of the history.
     ///   - revision: The revision before the first commit that is appended.
-    ///   - start: The revision before the first commit of the store, if that was before.
+    ///   - start: The revision before the first commit of the store, if that is another one.
     package init(
         _ limits: HistoryLimits,
         after revision: Revision = 0,
@@ -77,19 +77,19 @@ package final class Journal: Sendable {
     /// Acquiring: pairs with the store in ``append(_:)``.
     package var last: Revision { lastRevision.load(ordering: .acquiring) }
 
-    /// The lowest revision behind which all commits are held that can concern names with one of
+    /// The lowest revision after which all commits are held that can concern names with one of
     /// these prefixes.
     package func oldest(of prefixes: [[UInt8]]) -> Revision {
         state.read { $0.history.oldest(of: prefixes) }
     }
 
-    /// The lowest revision behind which all commits are held.
+    /// The lowest revision after which all commits are held.
     package var oldest: Revision { oldest(of: [[]]) }
 
-    /// The lowest revision behind which all commits are held, except expiries.
+    /// The lowest revision after which all commits are held, except expiries.
     package var oldestKept: Revision { state.read { $0.history.oldestKept } }
 
-    /// The lowest revision behind which files keep the commits for the next start.
+    /// The lowest revision after which files keep the commits for the next start.
     package var oldestStored: Revision { state.read { $0.history.oldestStored } }
 
     /// The revision that a client names.
@@ -123,7 +123,7 @@ package final class Journal: Sendable {
         }
     }
 
-    /// Adds the next commit, and those that were early behind it.
+    /// Adds the next commit, and the early ones that follow it.
     private func deliver(_ commit: Commit, _ state: inout State) -> Delivery {
         var delivery = Delivery()
         state.history.add(commit) { delivery.drop($0) }
@@ -143,9 +143,9 @@ package final class Journal: Sendable {
         return delivery
     }
 
-    /// Forgets the history, and goes on behind a later revision.
+    /// Forgets the history, and goes on after a later revision.
     ///
-    /// For a store whose state was replaced. Those who follow find that their place is gone.
+    /// For a store whose state was replaced. Followers find that their place is gone.
     package func restart(after revision: Revision) {
         let (former, ready) = state.write { state in
             let former = state
@@ -161,14 +161,14 @@ package final class Journal: Sendable {
         }
     }
 
-    /// The commits behind a revision.
+    /// The commits after a revision.
     ///
     /// - Parameters:
     ///   - revision: The place of the reader.
-    ///   - end: Commits behind it are not read.
-    ///   - countMax: How many are read at most.
-    ///   - prefixes: Those of the names that concern the reader; without them, all do. Expiries of
-    ///     other names can be missing among the commits.
+    ///   - end: Later commits are not read.
+    ///   - countMax: The maximum of commits to read.
+    ///   - prefixes: The prefixes of the names that concern the reader; without them, all do.
+    ///     Expiries of other names can be missing among the commits.
     /// - Returns: The commits, or that some of them are gone.
     package func commits(
         after revision: Revision,

@@ -1,5 +1,5 @@
-/// What the answer to a change shows of its decision, in a binary form: so a repeat of the change,
-/// wherever it is sent to, gets the answer again.
+/// The part of a decision that the answer to the change shows, in a binary form: so a repeat of the
+/// change, wherever it is sent to, gets the answer again.
 ///
 /// | Part | Bytes |
 /// |---|---|
@@ -19,8 +19,8 @@ package struct KeptDecision: Sendable {
         self.bytes = bytes
     }
 
-    /// Nil if a repeat is to be decided anew: nothing was done, and that it was refused says
-    /// nothing of the change itself.
+    /// Nil if a repeat is to be decided again: nothing was done, and the refusal does not follow
+    /// from the change itself.
     package init?(_ decision: Decision, of change: Change) {
         var writer = BinaryWriter()
         switch decision {
@@ -33,7 +33,7 @@ package struct KeptDecision: Sendable {
         bytes = writer.bytes
     }
 
-    /// The decision as a repeat gets it; nil if the bytes are none.
+    /// The decision as a repeat gets it; nil if the bytes are not valid.
     package var decision: Decision? {
         var reader = BinaryReader(OwnedBytes(bytes))
         do throws(InvalidChange) {
@@ -44,7 +44,7 @@ package struct KeptDecision: Sendable {
         }
     }
 
-    /// The decision as a repeat of the change gets it; nil if it is none of that change.
+    /// The decision as a repeat of the change gets it; nil if it does not fit the change.
     package func decision(of change: Change) -> Decision? {
         guard let decision, case .success(let commit) = decision else { return self.decision }
         return commit.fits(change) ? decision : nil
@@ -87,14 +87,14 @@ extension Decision {
 }
 
 extension Refusal {
-    /// Those that follow from the change and the properties, and no others, by their codes.
+    /// The refusals that follow from the change and the properties only; the index is the code.
     private static let kept: [Refusal] = [
         .missing, .preconditionFailed, .notAnInteger, .overflow, .valueTooLarge,
         .transactionTooLarge, .claimNameTooLong,
     ]
     private static let stepCode: UInt8 = 255
 
-    /// Whether the refusal is one to keep.
+    /// Writes the refusal; false if it is not one to keep.
     fileprivate func encode(to writer: inout BinaryWriter) -> Bool {
         if case .step(let index, let branch, let refusal) = self {
             writer.bytes.append(Self.stepCode)

@@ -14,9 +14,9 @@ struct OrderMerge<Sorting: PropertySorting>: Sendable {
 
     /// - Parameters:
     ///   - orders: The properties of each table.
-    ///   - start: Where to begin in one of them.
-    ///   - isWanted: Whether a property that is the first of its table is wanted. Where it is not,
-    ///     none of the table is.
+    ///   - start: The place to begin at in one of them.
+    ///   - isWanted: Whether the first property of a table is wanted. If it is not, no property of
+    ///     the table is.
     init(
         _ orders: [PropertyOrder<Sorting>],
         from start: (PropertyOrder<Sorting>) -> PropertyOrder<Sorting>.Position,
@@ -77,7 +77,7 @@ extension OrderMerge<NameSorting> {
 /// A walk through the properties of several tables whose names begin with a prefix, in the order of
 /// their names.
 ///
-/// Properties whose time is over are left out.
+/// Expired properties are left out.
 package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
     private var merge: OrderMerge<NameSorting>
     private let prefix: OwnedBytes

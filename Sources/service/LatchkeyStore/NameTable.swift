@@ -3,24 +3,24 @@
 /// It exists because `Dictionary` has no way to look a key up by borrowed bytes: every read would
 /// have to allocate the key first. A value type, as everything that a strategy guards.
 ///
-/// Deletion shifts the run behind the hole back (Knuth, *The Art of Computer Programming*, volume
-/// 3, section 6.4, algorithm R), so there are no tombstones and runs stay short.
+/// Deletion shifts the run after the hole back (Knuth, *The Art of Computer Programming*, volume 3,
+/// section 6.4, algorithm R), so there are no tombstones and runs stay short.
 struct NameTable: Sendable {
     private struct Slot {
         /// Kept beside the reference, so that a probe touches a property only if it is likely to
         /// be the one.
         var hash: UInt32
-        /// Where the property probably is in the order of names.
+        /// The probable place of the property in the order of names.
         var hint: NameOrder.Hint = 0
         var property: Property?
     }
 
-    /// Where a name is, or belongs, until the table changes.
+    /// The place where a name is or belongs, until the table changes.
     struct Place {
         fileprivate let index: Int
     }
 
-    /// As many as a power of two, and never full.
+    /// Their number is a power of two, and they are never full.
     private var slots = ContiguousArray(repeating: Slot(hash: 0, property: nil), count: 8)
 
     private(set) var count = 0
@@ -49,7 +49,7 @@ struct NameTable: Sendable {
         slots[slot(of: name)].property
     }
 
-    /// Where the name is, so that it is searched once for a look and a change.
+    /// The place of the name, so that it is searched once for a look and a change.
     func place(of name: PropertyName) -> Place {
         Place(index: slot(of: name))
     }
@@ -60,7 +60,7 @@ struct NameTable: Sendable {
     ///
     /// - Parameters:
     ///   - property: The new one.
-    ///   - place: Where the former one is.
+    ///   - place: The place of the former one.
     ///   - update: Given the hint of the place; returns the new one.
     mutating func replace(
         _ property: Property,
@@ -93,8 +93,8 @@ struct NameTable: Sendable {
         slots[hole].property = nil
         var next = (hole + 1) & mask
         while slots[next].property != nil {
-            // A property may move back into the hole unless its home lies behind the hole,
-            // counted around the end of the table.
+            // A property may move back into the hole unless its home lies after the hole, counted
+            // around the end of the table.
             let home = Int(slots[next].hash) & mask
             if (next - home) & mask >= (next - hole) & mask {
                 slots.swapAt(hole, next)

@@ -1,12 +1,12 @@
-/// Bytes in a place of their own.
+/// Bytes in memory of their own.
 ///
-/// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are written once, before anybody
-/// else has the object, and freed with it.
+/// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are written once, before another
+/// thread has the object, and freed with it.
 @safe
 package final class OwnedBytes: @unchecked Sendable {
     package let bytes: UnsafeRawBufferPointer
 
-    /// Copies the bytes, and the others behind them.
+    /// Copies the bytes, followed by the others.
     package init(
         copying first: UnsafeRawBufferPointer,
         _ second: UnsafeRawBufferPointer = unsafe UnsafeRawBufferPointer(start: nil, count: 0)

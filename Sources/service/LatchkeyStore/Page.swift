@@ -10,9 +10,9 @@ package struct PageRequest: Sendable {
     /// Only names after this one, which need not exist.
     let after: OwnedBytes?
     let limit: Int
-    /// The page ends behind the property that makes names and values this long together.
+    /// The page ends after the property with which names and values together reach this length.
     let byteCountMax: Int
-    /// Names that have this byte behind the prefix are listed as one folder, which ends with it.
+    /// Names that have this byte after the prefix are listed as one folder, which ends with it.
     package let delimiter: UInt8?
 
     package init(
@@ -56,11 +56,11 @@ package struct Page: Sendable {
     package let properties: [Property]
     /// The folders of other properties, in the order of their names.
     package let folders: [[UInt8]]
-    /// What the next page is to begin after; nil if nothing follows.
+    /// The name after which the next page begins; nil if nothing follows.
     package let next: [UInt8]?
-    /// What is still to be read; nil, unless the time of many names is over.
+    /// The rest that is still to be read, if many names have expired; else nil.
     ///
-    /// Until then, this is no page.
+    /// Until it is read, this is not a page.
     package private(set) var unread: PageReading?
 
     /// Whether more follows.
@@ -81,7 +81,7 @@ extension Page {
 
     /// The page of a snapshot.
     ///
-    /// Nothing of the snapshot but the listed properties outlives the call, if all is read.
+    /// If all is read, only the listed properties of the snapshot outlive the call.
     init(_ request: PageRequest, _ snapshot: StoreSnapshot) {
         var reading = PageReading(request, snapshot)
         let isRead = reading.read(unitsMax: 2 * PageRequest.limitMax)
@@ -90,7 +90,7 @@ extension Page {
     }
 }
 
-/// A page on its way.
+/// A page that is being read.
 package struct PageReading: PiecewiseReading {
     private let request: PageRequest
     private let snapshot: StoreSnapshot
@@ -105,7 +105,7 @@ package struct PageReading: PiecewiseReading {
     package init(_ request: PageRequest, _ snapshot: StoreSnapshot) {
         self.request = request
         self.snapshot = snapshot
-        // With those whose time is over, which are counted where they are passed.
+        // With expired properties, which are counted where they are passed.
         walk = snapshot.walk(
             prefix: request.prefix,
             after: request.after,
@@ -131,7 +131,7 @@ package struct PageReading: PiecewiseReading {
             }
             if let folder = request.folder(of: property) {
                 folders.append(folder)
-                // Behind all of its names: no text in UTF-8 has this byte.
+                // After all of its names: no text in UTF-8 has this byte.
                 let end = folder + [0xFF]
                 units += walk.skip(to: OwnedBytes(end))
                 last = end

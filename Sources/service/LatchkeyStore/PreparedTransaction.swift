@@ -10,7 +10,7 @@ struct TableSelection: Sendable {
         var positions = propertyStripes
         guard !Self.isAscending(positions) else {
             self.positions = Array(positions.indices)
-            // A commit without effects takes a revision under some table, whichever it is.
+            // A commit without effects takes its revision under any table.
             stripes = positions.isEmpty ? [0] : positions
             return
         }
@@ -65,14 +65,14 @@ struct TableSelection: Sendable {
 /// It has all that the execution needs, so that the closure that executes it is this object, and
 /// not one more allocation.
 final class PreparedTransaction: Sendable {
-    /// What belongs to a step: the property that it puts, and the position of its name.
+    /// The prepared parts of a step: the property that it puts, and the position of its name.
     struct Step: Sendable {
         let property: Property?
         let position: Int
     }
 
     let transaction: Transaction
-    /// When it is executed; nil for the time of the store's clock.
+    /// The time of the execution; nil for that of the store's clock.
     let time: Timestamp?
     /// The properties that conditions and steps name, each once.
     let names: [PropertyName]
@@ -89,8 +89,8 @@ final class PreparedTransaction: Sendable {
 
     /// - Parameters:
     ///   - transaction: The transaction.
-    ///   - time: When it is executed; nil for the time of the store's clock.
-    ///   - stripeCount: How many stripes there are.
+    ///   - time: The time of the execution; nil for that of the store's clock.
+    ///   - stripeCount: The number of stripes.
     ///   - stripe: The stripe of a property.
     init(
         _ transaction: Transaction,

@@ -44,7 +44,7 @@ package struct Property: @unchecked Sendable {
         }
     }
 
-    /// From how many bytes on a touch shares them.
+    /// The minimum of bytes that a touch shares.
     private static let sharedByteCountMin = 4096
 
     private let memory: Memory
@@ -111,8 +111,8 @@ package struct Property: @unchecked Sendable {
         assign(revision: revision, created: created, expiry: expiry)
     }
 
-    /// Read through a pointer, because the runtime follows each access to a stored property of a
-    /// class, to find overlapping ones; what never changes has none.
+    /// Read through a pointer, because the runtime checks each access to a stored property of a
+    /// class for overlaps; a field that never changes has none.
     @inline(__always)
     private func header<Field>(_ read: (Header) -> Field) -> Field {
         unsafe memory.withUnsafeMutablePointerToHeader { unsafe read($0.pointee) }
@@ -149,7 +149,7 @@ package struct Property: @unchecked Sendable {
     /// Whether the property expires at all.
     package var isMortal: Bool { expiry != .never }
 
-    /// Whether the time of the property is over.
+    /// Whether the property has expired.
     ///
     /// The clock is read only for a property that expires.
     func isExpired(_ clock: StoreClock) -> Bool {
@@ -160,10 +160,10 @@ package struct Property: @unchecked Sendable {
         expiry.milliseconds <= time.milliseconds
     }
 
-    /// The length of name and value together: what counts towards the store's bound on bytes.
+    /// The length of name and value together, which counts towards the store's limit on bytes.
     package var byteCount: Int { nameCount + valueCount }
 
-    /// What keeps ``nameBytes`` and ``valueBytes`` in place.
+    /// The object that keeps ``nameBytes`` and ``valueBytes`` in place.
     package var owner: AnyObject { memory }
 
     /// The name's bytes.
@@ -187,7 +187,7 @@ package struct Property: @unchecked Sendable {
         guard isShared else {
             return unsafe memory.withUnsafeMutablePointerToElements { UnsafeRawPointer($0) }
         }
-        // What the source has stays in place as long as the memory here.
+        // The bytes of the source stay in place as long as the memory here.
         return unsafe memory.source._withUnsafeGuaranteedRef { source in
             unsafe source.withUnsafeMutablePointerToElements { UnsafeRawPointer($0) }
         }
@@ -208,7 +208,7 @@ package struct Property: @unchecked Sendable {
         memory === other.memory
     }
 
-    /// Where the property is in memory, for ``latchkey_system_prefetch``.
+    /// The address of the property in memory, for ``latchkey_system_prefetch``.
     var address: UInt { UInt(bitPattern: ObjectIdentifier(memory)) }
 
     /// Stamps a property that no other thread can see yet.
@@ -251,8 +251,7 @@ extension UnsafeRawBufferPointer {
         unsafe equals(UnsafeRawBufferPointer(text))
     }
 
-    /// Whether these bytes sort before the others: byte by byte, and a prefix before what it
-    /// begins.
+    /// Whether these bytes sort before the others: byte by byte, and a prefix before longer bytes.
     func precedes(_ other: UnsafeRawBufferPointer) -> Bool {
         guard let start = baseAddress, let otherStart = other.baseAddress else {
             return count < other.count

@@ -21,7 +21,7 @@ package struct PropertyName: @unchecked Sendable {
 
     /// Checks the bytes and borrows them.
     ///
-    /// The owner is what keeps the bytes alive, if the caller does not.
+    /// The owner keeps the bytes alive, if the caller does not.
     package init(
         borrowing bytes: UnsafeRawBufferPointer,
         owner: AnyObject? = nil
@@ -44,7 +44,7 @@ package struct PropertyName: @unchecked Sendable {
         PropertyName(self, in: unsafe OwnedBytes(copying: bytes))
     }
 
-    /// The stripe of the name where there are so many, as `Striped.index(hash:)` chooses it.
+    /// The stripe of the name among `count` stripes, as `Striped.index(hash:)` chooses it.
     func stripe(of count: Int) -> Int { Int(truncatingIfNeeded: hash) & (count &- 1) }
 
     static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {

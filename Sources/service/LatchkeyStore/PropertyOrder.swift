@@ -1,4 +1,4 @@
-/// Properties in an order: a list of sorted chunks of bounded length.
+/// Properties in an order: a list of sorted chunks of limited length.
 ///
 /// A search is two binary searches, an insertion moves at most one chunk's references. This is
 /// the structure of Grant Jenks' *Sorted Containers*: as quick as a tree at the sizes that fit in
@@ -10,13 +10,13 @@ struct PropertyOrder<Sorting: PropertySorting>: Sendable {
 
     /// The number of a place in the list.
     ///
-    /// One that is not right any more costs a search. So it may also be cut off.
+    /// A wrong number only costs a search. So it may also be truncated.
     typealias Hint = UInt32
 
     /// No chunk is empty.
     private var chunks: [[Property]] = []
 
-    /// Where a property is, or would be inserted.
+    /// The place where a property is, or would be inserted.
     struct Position {
         fileprivate var chunk = 0
         fileprivate var index = 0
@@ -27,7 +27,7 @@ struct PropertyOrder<Sorting: PropertySorting>: Sendable {
 
     /// The position of the first property that is not before a place.
     ///
-    /// Past the last one it is the end of the last chunk.
+    /// After the last property, it is the end of the last chunk.
     func position(where isBefore: (Property) -> Bool) -> Position {
         let chunk = Self.partition(chunks.count) { index in
             isBefore(chunks[index][chunks[index].count - 1])
@@ -72,11 +72,11 @@ struct PropertyOrder<Sorting: PropertySorting>: Sendable {
             : Position(chunk: position.chunk, index: position.index + 1)
     }
 
-    /// How many properties are between two positions, without a visit of each.
+    /// Counts the properties between two positions, without a visit of each.
     ///
     /// - Parameters:
     ///   - start: The first position.
-    ///   - end: One that is not before it.
+    ///   - end: A position that is not before it.
     ///   - max: More are not counted to their end.
     /// - Returns: How many, or more than `max`.
     func count(from start: Position, to end: Position, max: Int = .max) -> Int {
@@ -98,7 +98,7 @@ struct PropertyOrder<Sorting: PropertySorting>: Sendable {
         let place = position { Sorting.precedes($0, property) }
         chunks[place.chunk].insert(property, at: place.index)
         if chunks[place.chunk].count == Self.chunkCountMax {
-            // What arrives in order leaves full chunks instead of half empty ones.
+            // Insertions in order leave full chunks instead of half-empty ones.
             let isLast = place.chunk == chunks.count - 1 && place.index == Self.chunkCountMax - 1
             let kept = isLast ? Self.chunkCountMax - 1 : Self.chunkCountMax / 2
             let tail = Array(chunks[place.chunk][kept...])
@@ -112,9 +112,9 @@ struct PropertyOrder<Sorting: PropertySorting>: Sendable {
     /// - Parameters:
     ///   - former: The property in the list.
     ///   - property: The one that replaces it.
-    ///   - hint: Where `former` was at its last replacement. It is still there unless properties
+    ///   - hint: The place of `former` at its last replacement. It is still there unless properties
     ///     were added or removed; only then is the list searched.
-    /// - Returns: Where the property is.
+    /// - Returns: The place of the property.
     mutating func replace(_ former: Property, by property: Property, _ hint: Hint) -> Hint {
         let chunk = Int(hint) / Self.chunkCountMax
         let index = Int(hint) % Self.chunkCountMax
@@ -155,7 +155,7 @@ struct PropertyOrder<Sorting: PropertySorting>: Sendable {
     }
 }
 
-/// What properties are sorted by.
+/// An order in which properties are sorted.
 ///
 /// No two properties of a table are equal.
 protocol PropertySorting {
@@ -192,7 +192,7 @@ extension NameOrder {
         return position(after: place)
     }
 
-    /// How many names begin with a prefix, without a visit of each.
+    /// Counts the names that begin with a prefix, without a visit of each.
     ///
     /// - Parameters:
     ///   - prefix: The prefix.
@@ -227,7 +227,7 @@ enum ExpirySorting: PropertySorting {
 }
 
 extension ExpiryOrder {
-    /// The position of the first property whose time is not over.
+    /// The position of the first property that has not expired.
     func position(at time: Timestamp) -> Position {
         position { $0.isExpired(at: time) }
     }

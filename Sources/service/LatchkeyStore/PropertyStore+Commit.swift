@@ -19,7 +19,7 @@ extension PropertyStore {
 
     /// Decides a change as if it were this time, and makes it or refuses it.
     ///
-    /// No room is made for it, and it is not asked whether changes are accepted.
+    /// It makes no room, and does not ask whether changes are accepted.
     ///
     /// Without a time, the store's clock is read inside the guarded section.
     ///
@@ -89,8 +89,8 @@ extension PropertyStore {
 
     /// Decides a transaction, if the guard of its first stripe does that at once.
     ///
-    /// - Returns: Nil if nothing was done; the inner one is nil if its pops have to pass more names
-    ///   than at a time.
+    /// - Returns: Nil if nothing was done; the inner value is nil if its pops have to pass more
+    ///   names than the limit.
     @inline(never)
     private func decide(
         _ prepared: PreparedTransaction,
@@ -129,7 +129,7 @@ extension PropertyStore {
         }
     }
 
-    // `hasBegun` says whether it was decided once already, on this thread.
+    // `hasBegun` is whether this thread has already tried to decide it.
     @inline(never)
     private func submit(
         _ change: Change,
@@ -152,12 +152,12 @@ extension PropertyStore {
         }
     }
 
-    /// Submits a transaction, whose pops may have to pass more names than at a time.
+    /// Submits a transaction, whose pops may have to pass more names than the limit.
     ///
-    /// Then it is decided once more, and others enter the stripes in between.
+    /// Then it is decided again, and other accesses enter the stripes in between.
     ///
-    /// - Throws: ``BacklogFull``. Once this has returned, it is tried again and again: a replica
-    ///   must decide each change that it has begun.
+    /// - Throws: ``BacklogFull``. After the return, a full backlog is retried: a replica must
+    ///   decide each change that it has begun.
     private func submit(
         _ prepared: PreparedTransaction,
         _ byteCount: Int,
@@ -176,7 +176,7 @@ extension PropertyStore {
         )
     }
 
-    /// Decides a transaction once more, elsewhere: a thread that serves passes no more names.
+    /// Decides a transaction again on another thread: the serving thread passes no more names.
     private func goOn(
         _ prepared: PreparedTransaction,
         _ byteCount: Int,
@@ -203,7 +203,7 @@ extension PropertyStore {
 }
 
 extension PropertyStore {
-    /// Answers a change, once that may be seen which the answer depends on.
+    /// Answers a change, once the revision that the answer depends on may be seen.
     private func settle(
         _ answer: Withheld<Decision>,
         _ change: Change,
@@ -272,7 +272,7 @@ extension PropertyStore {
         receiver.receive(decision)
     }
 
-    /// Gives a commit with an effect to those who follow the store, before anybody is told of it.
+    /// Gives a commit with an effect to the followers of the store, before the receiver gets it.
     private func record(_ commit: Commit) {
         if !commit.isEmpty {
             parts.expiries?.note(commit)

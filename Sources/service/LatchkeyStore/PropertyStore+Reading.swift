@@ -1,4 +1,4 @@
-// What is read of several tables.
+// Reads of several tables.
 
 internal import LatchkeyGuards
 internal import LatchkeySync
@@ -9,15 +9,15 @@ extension PropertyStore {
 
     /// Reads some tables, all as of one revision, and calls `completion` when it may be seen.
     ///
-    /// The tables are read one after the other. Who writes holds the tables of its commit until it
+    /// The tables are read one after the other. A writer holds the tables of its commit until it
     /// has its revision. So if the last revision is the same before and after that, no commit
-    /// changed a table in between. Otherwise all are read once more, and then at one moment.
+    /// changed a table in between. Otherwise all are read again, and then at one moment.
     ///
     /// - Parameters:
     ///   - tables: Their stripes, in ascending order.
-    ///   - ask: Who asks.
-    ///   - empty: What to begin with.
-    ///   - completion: Given what was read.
+    ///   - ask: The call site of the access.
+    ///   - empty: The content to begin with.
+    ///   - completion: Given the reading.
     func read<Content: TableContent>(
         _ tables: [Int],
         _ ask: Ask,
@@ -84,7 +84,7 @@ extension ExpiryQueue {
     ///
     /// - Parameters:
     ///   - store: The store.
-    ///   - committing: What changes it, if that is not the store itself.
+    ///   - committing: The way to change it, if that is not the store itself.
     package func start(_ store: PropertyStore, by committing: (any CommittingStore)? = nil) {
         start(store.stripes.count, committing ?? store) { store.mortals(of: $0, completion: $1) }
         if store.usage.propertyCount > 0 { look() }

@@ -1,19 +1,19 @@
-// What is done to the whole store: it is loaded, replayed, replaced, it jumps, and it applies what
-// was decided elsewhere.
+// Operations on the whole store: load, replay, replace, jump, and apply commits that were decided
+// elsewhere.
 //
-// **Design.** Everything here but applying holds all tables. What readers must not see before the
-// tables happens when the tables are published, before the first of them is left: no writer is let
-// in before.
+// **Design.** All of them but apply hold all tables. Changes that readers must not see before the
+// tables are made when the tables are published, before the first table is released: no writer
+// enters earlier.
 
 package import LatchkeyGuards
 package import LatchkeySync
 
 extension PropertyStore {
-    /// Puts properties in their places that an earlier process stored.
+    /// Loads properties that an earlier process stored.
     ///
-    /// Called any number of times before the store is used. That is no commit: no revision is
-    /// taken. All tables are held once for each call, and under `snapshot` copied: so a call has
-    /// many properties. A name that is loaded again has the later property.
+    /// Called any number of times before the store is used. That is not a commit: no revision is
+    /// taken. All tables are held once for each call, and under `snapshot` copied: so a call should
+    /// have many properties. A name that is loaded again has the later property.
     package func load(
         _ properties: [Property],
         completion: @escaping @Sendable () -> Void
@@ -24,13 +24,13 @@ extension PropertyStore {
     /// Makes the changes of commits that an earlier process stored, in the order of their
     /// revisions.
     ///
-    /// The store goes on behind the last one, which may have no effects.
+    /// The store goes on after the last one, which may have no effects.
     ///
     /// Called any number of times, one after the other, before the store is used. The commits are
     /// released at once, and the hook does not receive them.
     ///
     /// - Parameters:
-    ///   - commits: Behind the latest revision.
+    ///   - commits: The commits, all after the latest revision.
     ///   - completion: Given the commits with the properties that were there before them.
     package func replay(
         _ commits: [StoredCommit],
@@ -50,11 +50,11 @@ extension PropertyStore {
         )
     }
 
-    /// Puts these properties in the place of all that are there, as of a later revision.
+    /// Replaces all properties by these, as of a later revision.
     ///
-    /// That is no commit. Readers do not see a mixture in a list.
+    /// That is not a commit. A list never shows a mixture.
     ///
-    /// Called by the thread that alone changes the store.
+    /// Called by the only thread that changes the store.
     package func replace(
         with properties: [Property],
         at revision: Revision,
@@ -72,9 +72,9 @@ extension PropertyStore {
 
     /// Lets the next commit follow a later revision, which counts as released.
     ///
-    /// Called by the thread that alone changes the store, when all commits are released.
+    /// Called by the only thread that changes the store, when all commits are released.
     package func jump(to revision: Revision, completion: @escaping @Sendable () -> Void) {
-        // Before anybody is shown the revision: no answer is to wait for it.
+        // Before the revision is shown: no answer is to wait for it.
         parts.hook?.begin(after: revision)
         writeAll(
             { _ in },
@@ -83,7 +83,7 @@ extension PropertyStore {
         )
     }
 
-    /// Submits a write to all stripes, again and again while the strategy refuses it.
+    /// Submits a write to all stripes, until the strategy accepts it.
     private func writeAll<Result: Sendable>(
         _ body: @escaping @Sendable (inout [PropertyTable]) -> Result,
         published: @escaping @Sendable () -> Void,

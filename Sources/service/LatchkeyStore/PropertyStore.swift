@@ -12,13 +12,12 @@ package import LatchkeySync
 ///
 /// Nothing changes state but a commit. Where there is a hook, it gets each one, and no client sees
 /// a commit before the hook releases it. Then the journal gets it. An answer does not wait for the
-/// journal: who needs it to have caught up with a revision that was shown asks
-/// ``Journal/whenReached(_:_:)``.
+/// journal: code that needs the journal up to a shown revision calls ``Journal/whenReached(_:_:)``.
 ///
-/// **Two doors.** What a guard applies at once goes in by functions without a type parameter and
-/// without closures that are kept: ``look(_:in:_:)``, and the decision of a commit. What it applies
-/// later is submitted, in functions that are never inlined: else their closures would be allocated
-/// on the fast path.
+/// **Two ways in.** Work that a guard applies at once uses functions without a type parameter and
+/// without closures that are kept: ``look(_:in:_:)``, and the decision of a commit. Work that it
+/// applies later is submitted, in functions that are never inlined: else their closures would be
+/// allocated on the fast path.
 package final class PropertyStore: CommittingStore {
     let stripes: Stripes<PropertyTable>
     let context: CommitContext
@@ -27,12 +26,12 @@ package final class PropertyStore: CommittingStore {
     /// Makes an empty store.
     ///
     /// - Parameters:
-    ///   - limits: The bounds.
-    ///   - stripeCount: How many stripes there are, a power of two.
-    ///   - guards: What the guards of the stripes are made with.
+    ///   - limits: The limits.
+    ///   - stripeCount: The number of stripes, a power of two.
+    ///   - guards: The settings of the stripes' guards.
     ///   - clock: The clock.
-    ///   - revision: The one before the first commit, which counts as released.
-    ///   - parts: What is attached to the store.
+    ///   - revision: The revision before the first commit, which counts as released.
+    ///   - parts: The parts that are attached to the store.
     ///   - betweenSteps: Called between the steps of a commit, and before each table of a reading:
     ///     a test plants a delay there, or a commit.
     package init(
@@ -63,15 +62,14 @@ package final class PropertyStore: CommittingStore {
 
     /// Switches to another strategy, stripe by stripe, and blocks meanwhile.
     ///
-    /// Commits are published in order from before the first reader enters beside a writer until
-    /// after the last one has.
+    /// Commits are published in order as long as a reader can enter beside a writer.
     package func `switch`(to kind: StrategyKind) throws(SwitchRefusal) -> SwitchReport {
         try stripes.switch(to: kind) { context.revisions.orderPublication($0) }
     }
 
     /// The rules that changes are decided by.
     ///
-    /// They are set by who executes changes one after the other, between two of them.
+    /// They are set by the code that executes changes one after the other, between two of them.
     package var rules: RuleLevel {
         get { context.rules }
         set { context.rules = newValue }
@@ -87,7 +85,7 @@ package final class PropertyStore: CommittingStore {
     /// Changes that were accepted and are not yet applied.
     package var backlogCount: Int { stripes.backlogCount }
 
-    /// Those of the stripe that has the most: each stripe has the bound.
+    /// The longest backlog of a stripe; the limit is per stripe.
     package var fullestBacklogCount: Int { stripes.fullestBacklogCount }
 
     func index(_ name: PropertyName) -> Int {
@@ -95,15 +93,15 @@ package final class PropertyStore: CommittingStore {
     }
 }
 
-/// What is attached to a store, which needs none of them.
+/// The parts that are attached to a store; all are optional.
 package struct StoreParts: Sendable {
     /// Gets each commit, and says when it may be seen.
     package var hook: CommitHook?
-    /// Why no change is accepted now; asked before one is decided.
+    /// The reason to refuse all changes now; called before each one is decided.
     package var refusal: (@Sendable () -> Unavailability?)?
     /// Gets the commits that may be seen.
     package var journal: Journal?
-    /// Gets what expires.
+    /// Removes properties when they expire.
     package var expiries: ExpiryQueue?
     /// Makes room where a change finds too little; without it, such a change is refused.
     package var evictor: Evictor?
@@ -125,11 +123,11 @@ package struct StoreParts: Sendable {
 
 // MARK: looking
 
-/// What a look found, or that it did not look.
+/// The result of a look.
 package enum Look: Sendable {
     /// The property, if there is one.
     case found(Property?)
-    /// What was found may not be seen yet.
+    /// The answer may not be seen yet.
     case withheld(Withheld<Property?>)
     /// Nothing was looked at: the guard would do it later, on another thread.
     case later
@@ -156,9 +154,9 @@ extension PropertyStore {
         try complete(look(name, in: scope, ask), name, in: scope, ask, completion: completion)
     }
 
-    /// Calls `completion` with what a look found: at once, or when it is found or may be seen.
+    /// Calls `completion` with the result of a look: at once, or when it is found or may be seen.
     ///
-    /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts.
+    /// - Throws: ``BacklogFull`` if the strategy's backlog of reads is full.
     @inline(never)
     package func complete(
         _ look: Look,
@@ -206,7 +204,7 @@ extension PropertyStore {
     ///
     /// - Parameters:
     ///   - prefix: The prefix; empty for all.
-    ///   - ask: Who asks.
+    ///   - ask: The call site of the access.
     ///   - completion: Given the count and its revision.
     package func count(
         prefix: OwnedBytes,
@@ -235,9 +233,9 @@ extension PropertyStore {
     }
 }
 
-/// How many properties there are, or what is to be read to know that.
+/// The number of properties, or the reading that counts them.
 package enum PropertyCount: Sendable {
     case count(Int, Revision)
-    /// The time of many is over: they are counted some at a time.
+    /// Many have expired: the properties are counted some at a time.
     case unread(SnapshotCount, Revision)
 }

@@ -6,9 +6,9 @@
 /// time, and the room and revisions of the store. It uses no randomness and no order of iteration.
 /// Every operation decides first and changes afterwards, so a refusal leaves the table as it was.
 ///
-/// **Expiry.** A property whose time is over is as good as none for readers and for changes, until
-/// a commit removes it. The time is read inside the guarded section: after a reader has missed an
-/// expired property, no change finds it.
+/// **Expiry.** For readers and changes, an expired property does not exist, even before a commit
+/// removes it. The time is read inside the guarded section: after a reader has missed an expired
+/// property, no change finds it.
 package struct PropertyTable: Sendable {
     private var byName = NameTable()
     private(set) var order = NameOrder()
@@ -42,12 +42,12 @@ package struct PropertyTable: Sendable {
         return property
     }
 
-    /// As ``find(_:in:)``, for a reader who can enter while a commit is being published.
+    /// As ``find(_:in:)``, for a reader that can enter while a commit is being published.
     ///
-    /// Tables are published one after the other. A reader who finds one of them waits until all
-    /// of that commit can be seen: another table could still show what was before it.
+    /// Tables are published one after the other. A reader that finds one of them waits until the
+    /// whole commit can be seen: another table could still show the state before it.
     func findPublished(_ name: PropertyName, in scope: PropertyScope) -> Property? {
-        // Elsewhere the revision, to which every commit writes, is not looked at.
+        // Otherwise the latest revision, which every commit writes, is not read.
         if sharedRevision != 0 {
             context.revisions.waitUntilPublished(sharedRevision)
         }
@@ -56,7 +56,7 @@ package struct PropertyTable: Sendable {
 
     /// Decides a change of one step and makes it, or refuses it.
     ///
-    /// `prepared` is the property of a put. Without a time it is that of the store's clock.
+    /// `prepared` is the property of a put. Without a time, it is the time of the store's clock.
     mutating func execute(
         _ step: Change.Step,
         _ prepared: Property?,
@@ -113,12 +113,12 @@ package struct PropertyTable: Sendable {
 
     /// Puts a property in the place of the former one.
     ///
-    /// One that is not stamped yet is no mortal until it is.
+    /// A property that is not stamped yet becomes a mortal when it is.
     mutating func install(_ name: PropertyName, _ former: Property?, _ property: Property?) {
         install(name, former, property, at: byName.place(of: name))
     }
 
-    /// The same where the name has been searched.
+    /// The same for a name whose place is known.
     private mutating func install(
         _ name: PropertyName,
         _ former: Property?,
@@ -151,9 +151,9 @@ package struct PropertyTable: Sendable {
     ///   - name: The name.
     ///   - property: The property; nil if there is none.
     ///   - changed: The revision that the property keeps; nil for that of the commit.
-    ///   - created: When it came into being.
+    ///   - created: The revision at which it came into being.
     ///   - expiry: When it expires.
-    ///   - revision: That of the commit.
+    ///   - revision: The revision of the commit.
     mutating func stamp(
         _ name: PropertyName,
         _ property: Property?,
@@ -172,7 +172,7 @@ package struct PropertyTable: Sendable {
         }
     }
 
-    /// Removes all properties, which is no commit, and says what they took.
+    /// Removes all properties without a commit, and returns their size.
     mutating func removeAll() -> StoreSize {
         var size = StoreSize()
         order.visit { property in
@@ -211,14 +211,14 @@ extension PropertyTable {
     /// The result of a read of the name, and the revision that it depends on.
     func findWithheld(_ name: PropertyName, in scope: PropertyScope) -> Withheld<Property?> {
         let property = findPublished(name, in: scope)
-        // A property that is expired is not found, and has the revision that counts.
+        // An expired property is not found, but its revision counts.
         let own = property?.revision ?? byName.find(name)?.revision ?? 0
         return Withheld(property, max(own, traces.revision(of: name)))
     }
 
     /// Executes a change of one step, and says which revision the answer depends on.
     ///
-    /// That of the commit, or the newest one that a refusal was decided by.
+    /// That is the commit's revision, or the newest one that a refusal was decided by.
     mutating func execute(
         _ step: Change.Step,
         _ prepared: Property?,
@@ -253,7 +253,7 @@ extension Withheld<Decision> {
 }
 
 extension PropertyTable {
-    /// Puts a property of an earlier life of the store in its place.
+    /// Puts back a property of an earlier process.
     ///
     /// - Returns: The one that was there.
     mutating func put(back property: Property?, _ name: PropertyName) -> Property? {
@@ -267,12 +267,12 @@ extension PropertyTable {
     }
 }
 
-/// Which properties a look finds.
+/// The properties that a look finds.
 package enum PropertyScope: Sendable {
-    /// Those that are served. To find one is a use of it.
+    /// Properties that are served. A look that finds one is a use of it.
     case live
-    /// Also those whose time is over: until a commit removes them, they are stored.
+    /// Also expired properties: they are stored until a commit removes them.
     ///
-    /// That is no use of a property.
+    /// Such a look is not a use.
     case stored
 }

@@ -77,7 +77,7 @@ extension [PropertyTable] {
                 others.append(effect)
             }
         }
-        // An expiry that is not made is no use of a property.
+        // An expiry that is not made is not a use of the property.
         for index in drafts.names.indices
         where !drafts[index].isChanged && !prepared.isExpiry {
             drafts[index].property.map(context.noteUse)
@@ -96,7 +96,8 @@ extension [PropertyTable] {
 
     /// Executes a change, and says which revision the answer depends on.
     ///
-    /// That of the commit, or the newest one of the properties that a refusal was decided by.
+    /// That is the commit's revision, or the newest one of the properties that a refusal was
+    /// decided by.
     ///
     /// - Returns: Nil if a pop with a claim has passed names, and nothing is decided.
     mutating func execute(
@@ -106,7 +107,7 @@ extension [PropertyTable] {
         guard let decision = execute(prepared) else { return nil }
         let context = self[0].context
         return Withheld(decision, context, takenByteCount) {
-            // What has names that were not known is decided by all that there is.
+            // A prefix can have any names: the decision depends on all commits.
             prepared.takesPrefixes
                 ? context.revisions.last
                 : zip(prepared.names, prepared.tables.positions)
@@ -140,7 +141,7 @@ extension [PropertyTable] {
 // All tables of a store.
 
 extension [PropertyTable] {
-    /// Puts properties of an earlier life of the store in their places.
+    /// Puts back properties of an earlier process.
     ///
     /// `table` has the position of the table of a name.
     mutating func load(_ properties: [Property], _ table: (PropertyName) -> Int) {
@@ -155,7 +156,7 @@ extension [PropertyTable] {
         self[0].context.room.restore(new, beyond: former)
     }
 
-    /// Puts properties in the place of all that are there.
+    /// Replaces all properties by these.
     ///
     /// `table` has the position of the table of a name.
     mutating func replace(with properties: [Property], _ table: (PropertyName) -> Int) {
@@ -169,8 +170,8 @@ extension [PropertyTable] {
 
     /// Makes the changes of commits that were made before, in the order of their revisions.
     ///
-    /// - Returns: The commits, with the former properties that are found here. The removal of what
-    ///   is not there is left out.
+    /// - Returns: The commits, with the former properties that are found here. The removal of a
+    ///   missing property is left out.
     mutating func replay(
         _ commits: [StoredCommit],
         _ table: (PropertyName) -> Int

@@ -1,14 +1,14 @@
-/// A bound on the bytes of all properties whose names begin with a prefix.
+/// A limit on the bytes of all properties whose names begin with a prefix.
 package struct Quota: Sendable, Hashable {
-    /// How many quotas a store can have.
+    /// The maximum of quotas of a store.
     ///
-    /// Each change looks for those of its names.
+    /// Each change looks for the quotas of its names.
     package static let countMax = 64
     package static let byteCountBounds = 1...1_125_899_906_842_624
 
     /// Bytes, as names are: two spellings that Unicode calls equivalent are two prefixes.
     package let prefix: [UInt8]
-    /// How long the names and values can be together.
+    /// The maximum length of the names and values together.
     package var byteCountMax: Int
 
     package init(prefix: [UInt8], byteCountMax: Int) {

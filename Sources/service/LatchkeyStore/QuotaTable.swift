@@ -4,12 +4,12 @@ internal import Synchronization
 ///
 /// **Design.** The tables of a store are guarded one by one, so the counts are atomics, as those of
 /// ``StoreRoom``, and are taken and given back in the same order: taken before the revision of a
-/// change, given back behind it. So no revision exceeds a quota that the one before it has kept.
+/// change, given back after it. So no revision exceeds a quota that the one before it has kept.
 ///
 /// The rows are sorted by their prefixes. All prefixes of a name stand at or before the last row
-/// that is not behind the name, and that row begins with each of them: one binary search, and then
-/// a walk along `parent`, the longest shorter prefix of a row. Counts are apart from the rows, so
-/// that writing them does not take the rows out of other cores' caches.
+/// that does not follow the name, and that row begins with each of them: one binary search, and
+/// then a walk along `parent`, the longest shorter prefix of a row. Counts are apart from the rows,
+/// so that writing them does not take the rows out of other cores' caches.
 ///
 /// SAFETY: `@safe` and `@unchecked Sendable` because the rows are written before another thread has
 /// the table, and the counts are atomics. `deinit` frees both.
@@ -28,11 +28,11 @@ struct QuotaTable: ~Copyable, @unchecked Sendable {
         let refusals = Atomic<UInt64>(0)
     }
 
-    /// As the rows, for those who read or refuse.
+    /// In the order of the rows, for usage and refusals.
     private let quotas: [Quota]
     private let rows: UnsafeMutableBufferPointer<Row>
     private let counts: UnsafeMutableBufferPointer<Count>
-    /// Whether there are none: then nothing is looked for.
+    /// Whether there are no quotas: then nothing is looked up.
     let isEmpty: Bool
 
     init(_ quotas: [Quota]) {
@@ -100,7 +100,7 @@ struct QuotaTable: ~Copyable, @unchecked Sendable {
 
     /// Takes bytes of all quotas of a name, or says which one they would exceed.
     ///
-    /// That of the longest prefix is named. A refusal leaves everything as it was.
+    /// The quota of the longest prefix is named. A refusal leaves everything as it was.
     func take(_ byteCount: Int, of name: PropertyName) throws(StoreFull) {
         let first = row(of: name)
         var next = first
@@ -141,8 +141,8 @@ struct QuotaTable: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// Counts what is in the store without asking the bounds: they allowed it, or an earlier life
-    /// of the store had others.
+    /// Counts stored bytes without a check of the limits: they allowed them, or an earlier process
+    /// had other limits.
     func replace(_ former: Property?, by property: Property?, _ name: PropertyName) {
         guard !isEmpty else {
             return
@@ -169,7 +169,7 @@ extension QuotaTable {
         }
     }
 
-    /// Takes what the quotas grow by, or says which one would be exceeded.
+    /// Takes the growth of the quotas, or says which one would be exceeded.
     ///
     /// A refusal leaves everything as it was.
     func take(_ growth: QuotaGrowth) throws(StoreFull) {
@@ -184,16 +184,16 @@ extension QuotaTable {
         }
     }
 
-    /// Gives back what was taken, because the change is refused for another reason.
+    /// Gives back the growth that was taken, because the change is refused.
     ///
-    /// Only that of the rows behind `row`.
+    /// Only the growth of the rows after `row`.
     func giveBackTaken(_ growth: QuotaGrowth, behind row: Int = -1) {
         for index in growth.byteCounts.indices where index > row && growth.byteCounts[index] > 0 {
             unsafe counts[index].used.subtract(growth.byteCounts[index], ordering: .releasing)
         }
     }
 
-    /// Gives back what the quotas shrink by.
+    /// Gives back the bytes by which the quotas shrink.
     func giveBackShrinking(_ growth: QuotaGrowth) {
         for index in growth.byteCounts.indices where growth.byteCounts[index] < 0 {
             unsafe counts[index].used.subtract(-growth.byteCounts[index], ordering: .releasing)
@@ -201,7 +201,7 @@ extension QuotaTable {
     }
 }
 
-/// By how many bytes a change of several properties makes each quota grow.
+/// The bytes by which a change of several properties makes each quota grow.
 ///
 /// Only the sum counts: a change that moves bytes inside a quota does not make it grow.
 struct QuotaGrowth {

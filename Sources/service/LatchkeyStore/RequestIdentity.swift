@@ -1,8 +1,8 @@
-/// What a request is known by when it is sent again.
+/// The identity of a request, to recognize its repeats.
 package struct RequestIdentity: Sendable, Hashable {
-    /// What the client has chosen, and who it is.
+    /// The key that the client has chosen, scoped by its token.
     package let key: [UInt8]
-    /// A hash of what the request asks for, to tell a repeat from another request.
+    /// A hash of the request's content, to tell a repeat from another request.
     package let fingerprint: [UInt8]
 
     package init(key: [UInt8], fingerprint: [UInt8]) {
@@ -11,7 +11,7 @@ package struct RequestIdentity: Sendable, Hashable {
     }
 
     /// Whether a service makes such keys and fingerprints: longer ones would take memory that no
-    /// bound counts.
+    /// limit counts.
     package var isPossible: Bool {
         (1...1024).contains(key.count) && (1...64).contains(fingerprint.count)
     }

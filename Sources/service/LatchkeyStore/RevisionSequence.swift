@@ -14,12 +14,12 @@ internal import Synchronization
 /// (``StrategyTraits/readsDuringWrites``), a later revision of another stripe could be visible
 /// before an earlier one. There, `publication` is held from taking a revision to ``published()``,
 /// so that commits become visible one after the other, in the order of their revisions, and `last`
-/// is that of the last visible one. A commit takes its revision last, so the lock is held for the
-/// exchange of a pointer, not for the copy of a table. A commit over several tables exchanges a
-/// pointer for each: a reader that finds the first of them waits for the last
+/// is the revision of the last visible one. A commit takes its revision last, so the lock is held
+/// for the exchange of a pointer, not for the copy of a table. A commit over several tables
+/// exchanges a pointer for each: a reader that finds the first of them waits for the last
 /// (``waitUntilPublished(_:)``).
 ///
-/// One way at a time for all stripes, or two commits would get one revision:
+/// All stripes use the same way at a time, or two commits would get one revision:
 /// ``orderPublication(_:)``. So writers of a lock publish in order, too, while another stripe has
 /// readers beside its writer.
 struct RevisionSequence: ~Copyable, Sendable {
@@ -83,7 +83,7 @@ struct RevisionSequence: ~Copyable, Sendable {
         publication.unlock()
     }
 
-    /// Goes back to this revision, so that those behind it are taken again, or on to it.
+    /// Goes back to this revision, so that later ones are taken again, or forward to it.
     ///
     /// The calling thread holds all tables: no revision is taken meanwhile.
     func move(to revision: Revision) {
@@ -117,28 +117,29 @@ extension Revision {
         (Revision(Swift.max(0, time.milliseconds)) << 20) / 1000
     }
 
-    /// The revision behind which a store goes on that begins at this time with what another one
-    /// had at a revision, such as a promoted follower, or a restored backup.
+    /// The revision after which a store goes on that begins at this time with the state of another
+    /// one at a revision, such as a promoted follower, or a restored backup.
     ///
-    /// It is at least 2³² behind that revision, since the other store can have made commits that
-    /// did not come here, and at least ``start(at:)`` of the time. Two stores that begin with the
-    /// same must not give one revision to different commits. So for two times that are between 1
+    /// It is at least 2³² above that revision, since the other store can have made commits that did
+    /// not come here, and at least ``start(at:)`` of the time. Two stores that begin with the same
+    /// state must not give one revision to different commits. So for two times that are between 1
     /// and 4095 seconds apart, the results are at least 2²⁰ apart, the revisions of a second:
     ///
-    /// - While the clock is not behind the revision, a later time gives a later one. This holds for
+    /// - While the clock is not below the revision, a later time gives a later one. This holds for
     ///   any two times.
-    /// - Otherwise the clock's place in a span of 2³² (4096 seconds) is added. Times that are a
-    ///   multiple of 4096 seconds apart give the same then. A longer span would take a store that
-    ///   is restored again and again far ahead of the clock, since each restore adds a part of it.
+    /// - Otherwise the clock's place in a span of 2³² (4096 seconds) is added. Then times that are
+    ///   a multiple of 4096 seconds apart give the same result. A longer span would take a store
+    ///   that is restored again and again far ahead of the clock, since each restore adds a part of
+    ///   it.
     ///
-    /// The result is at most 2³³ and 2²⁰ beyond the later one of the revision and the clock.
+    /// The result is at most 2³³ + 2²⁰ above the later one of the revision and the clock.
     ///
     /// - Returns: nil if the revisions are used up (``InputCheck/revisionMax``).
     package static func laterLife(of revision: Revision, at now: Timestamp) -> Revision? {
         guard revision <= InputCheck.revisionMax else { return nil }
         let (span, second) = (1 << 32 as Revision, 1 << 20 as Revision)
         let clock = start(at: now)
-        // The first case is a second behind all that the other one can give.
+        // The first case is a second above all results of the other one.
         let later =
             revision <= clock ? clock + 2 * span + second : revision + span + clock % span
         return InputCheck.revision(later)

@@ -1,6 +1,6 @@
 /// A queue in an array whose places are used again.
 package struct RingBuffer<Element: Sendable>: Sendable {
-    /// As many as a power of two.
+    /// Their number is a power of two.
     private var slots: [Element?] = Array(repeating: nil, count: 16)
     private var start = 0
     /// How many elements there are.
@@ -8,7 +8,7 @@ package struct RingBuffer<Element: Sendable>: Sendable {
 
     private var mask: Int { slots.count - 1 }
 
-    /// Without elements.
+    /// Makes an empty queue.
     package init() {}
 
     /// The element that was added first.

@@ -1,13 +1,13 @@
-/// By which rules changes are decided.
+/// The rules by which changes are decided.
 ///
-/// A change of the program that changes what a change *means*, such as a bound in deciding, begins
+/// A change of the program that changes what a change *means*, such as a limit of decisions, begins
 /// a new level, and asks for it where it decides: `context.rules >= .second`. Replicas of one log
 /// execute each entry by the same level, whatever version each has, so their states stay the same.
 ///
 /// A store has one level at a time. Without a cluster that is ``current`` from the start. A replica
-/// begins with that of its place in the log, and raises it where the log says so.
+/// begins with the level of its place in the log, and raises it where the log says so.
 package enum RuleLevel: UInt8, Sendable, CaseIterable, Comparable {
-    /// What 0.1 does.
+    /// The rules of 0.1.
     case first = 1
     case second = 2
 

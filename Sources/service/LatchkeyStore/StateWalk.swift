@@ -1,8 +1,8 @@
 /// The properties of one revision in the order of their names: those of a snapshot, or those of an
 /// earlier revision.
 ///
-/// A property of an earlier revision is there until a commit removed it, also if its time was over
-/// before. So it is what somebody holds who followed all commits up to the revision.
+/// A property of an earlier revision stays until a commit removes it, even if it expired before. So
+/// the walk yields the state of a client that followed all commits up to the revision.
 package struct StateWalk: IteratorProtocol, Sequence, Sendable {
     package let revision: Revision
     /// When the snapshot was taken.

@@ -1,10 +1,9 @@
 internal import LatchkeyJSON
 
-// What a step makes of a property, while a change is decided.
+// The effect of a step on a property, while a change is decided.
 
 extension Change.Step {
-    /// The property that the step starts from, if `former` is in the table: none if its time is
-    /// over.
+    /// The property that the step starts from, if `former` is in the table: none if it has expired.
     func current(_ former: Property?, at time: Timestamp) throws(Refusal) -> Property? {
         guard let former else {
             return nil
@@ -18,7 +17,7 @@ extension Change.Step {
         }
     }
 
-    /// Why the step has its effect.
+    /// The reason for the step's effect.
     var reason: Commit.Reason {
         switch action {
         case .evict: .evicted
@@ -28,7 +27,7 @@ extension Change.Step {
         }
     }
 
-    /// Checks the conditions, where the property was this before the change.
+    /// Checks the conditions against the property before the change.
     func check(_ former: Property?) throws(Refusal) {
         guard conditions.verdict(former?.revision) != .pass else {
             return
@@ -39,7 +38,7 @@ extension Change.Step {
         }
     }
 
-    /// The property that the step leaves of `current`; `prepared` is that of a put.
+    /// The property that the step makes of `current`; `prepared` is that of a put.
     func property(
         from current: Property?,
         prepared: Property?,
@@ -50,7 +49,7 @@ extension Change.Step {
         case .get:
             return current
         case .put:
-            // What a request sends is bounded before; what a disk keeps can be less.
+            // The length of a request is checked before; the limit of a disk can be lower.
             let byteCount = prepared.map { unsafe $0.valueBytes.count } ?? 0
             guard byteCount <= valueByteCountMax else { throw .valueTooLarge }
             return prepared
@@ -95,8 +94,8 @@ extension Change.Step {
         }
     }
 
-    /// When the property that the step leaves expires, where `current` is the time of the one that
-    /// it finds, if there is one.
+    /// The expiry of the property that the step leaves; `current` is that of the property that it
+    /// finds, if there is one.
     func expiry(from current: Timestamp?, at time: Timestamp) -> Timestamp {
         if let ttl, current == nil || !isOnlyIfNew {
             return Timestamp(milliseconds: time.milliseconds + ttl)
@@ -109,9 +108,9 @@ extension Change.Step {
 
     /// The property of a put.
     ///
-    /// It is made before the guarded section, so that nothing is copied or allocated while others
-    /// wait, and anew for each execution, which stamps it: so a change can be executed again, and
-    /// by several stores.
+    /// It is made before the guarded section, so that nothing is copied or allocated while other
+    /// threads wait, and once for each execution, which stamps it: so a change can be executed
+    /// again, and by several stores.
     func prepare() -> Property? {
         guard case .put(let value) = action else {
             return nil

@@ -3,7 +3,7 @@
 package import LatchkeyJSON
 
 extension Change.Step {
-    /// The kinds of steps, and what belongs to them.
+    /// The kinds of steps, and their other members.
     private static let memberNames: [StaticString] = [
         "put", "merge", "increment", "delete", "get", "value", "patch", "by", "ttl", "touch", "pop",
         "delete-prefix", "count", "ttl-if-new", "claim",
@@ -22,15 +22,15 @@ extension Change.Step {
         (1 << 5) - 1 | Member.touch.bit | Member.pop.bit | Member.deletePrefix.bit
         | Member.count.bit
 
-    /// The most properties that one step deletes.
+    /// The maximum of properties that one step deletes.
     package static let deletedCountMax = 1000
 
     /// Reads a step, such as `{"put":"a","value":1,"ttl":60}` or `{"get":"a"}`.
     ///
     /// - Parameters:
     ///   - json: The step, whose bytes it borrows.
-    ///   - previous: The value of a put, or the patch of a merge, that names none.
-    /// - Throws: ``InvalidTransaction`` for what is not a step.
+    ///   - previous: The value for a put, or the patch for a merge, that has none itself.
+    /// - Throws: ``InvalidTransaction`` if it is not a step.
     package init(
         _ json: JSONView,
         previous: JSONView? = nil
@@ -73,7 +73,7 @@ extension Change.Step {
         self.init(property, action, ttl: ttl, isOnlyIfNew: isOnlyIfNew)
     }
 
-    /// The bits of what a step of a kind can have besides.
+    /// The bits of the other members that a step of a kind can have.
     private static func companions(of kind: Member) -> UInt16 {
         let ttl = Member.ttl.bit | Member.ttlIfNew.bit
         return switch kind {
@@ -86,7 +86,7 @@ extension Change.Step {
         }
     }
 
-    // The members are lent, because they are long to copy.
+    // The members are passed as `inout`, because they are long to copy.
 
     private static func ttl(
         _ members: inout JSONMembers,

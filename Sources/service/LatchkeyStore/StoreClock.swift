@@ -9,11 +9,11 @@ package struct Timestamp: Sendable, Hashable {
         self.milliseconds = milliseconds
     }
 
-    /// The end of time: when a property expires that is kept without limit.
+    /// The end of time: the expiry of a property that is kept without limit.
     package static let never = Timestamp(milliseconds: .max)
 }
 
-/// Where a store gets the time from.
+/// The source of a store's time.
 ///
 /// **Design.** The offset of ``system`` is the only thing that changes: it is set once, before the
 /// service serves.
@@ -30,7 +30,8 @@ package struct StoreClock: Sendable {
     /// So a change of the system's time moves no expiry. Not the coarse clock, which is some
     /// milliseconds late: a property would be served after its time.
     ///
-    /// It stands still at the end of the times that ``InputCheck`` takes: what is written is read.
+    /// It stands still at the last time that ``InputCheck`` takes, so that each written time can be
+    /// read.
     package static let system = StoreClock {
         let milliseconds =
             (nanoseconds(CLOCK_MONOTONIC) + offset.load(ordering: .relaxed)) / 1_000_000
@@ -40,8 +41,8 @@ package struct StoreClock: Sendable {
     /// Sets ``system`` forward to this time, if it is behind.
     ///
     /// For the time of the last commit of an earlier process: the system's time can have been set
-    /// back since then, and what expired in that process must not come back. The time has passed
-    /// ``InputCheck/time(_:)``.
+    /// back since then, and properties that expired in that process must not come back.
+    /// ``InputCheck/time(_:)`` has checked the time.
     package static func advance(to time: Timestamp) {
         let behind = time.milliseconds - system.now().milliseconds
         if behind > 0 {

@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// How much room the properties of the whole store take, and how much there is.
+/// The room that the properties of the whole store take, and its limits.
 ///
 /// **Design.** The tables are guarded one by one, so the numbers that belong to all of them are
-/// atomics. Room is taken before a change takes its revision, and given back behind it. So the
-/// bounds are never exceeded, not even for a moment, and no revision has more than they allow. A
-/// change may be refused that races for the last place with a deletion, or with a change that has a
-/// place but too few bytes. Giving back releases and taking acquires: who takes room that another
-/// change has given back gets a later revision than that change.
+/// atomics. Room is taken before a change takes its revision, and given back after it. So the
+/// limits are never exceeded, not even for a moment, and no revision has more than they allow. A
+/// change may be refused if it races for the last place with a deletion, or with a change that has
+/// a place but too few bytes. Giving back releases and taking acquires: a change that takes room
+/// which another one has given back gets a later revision.
 struct StoreRoom: ~Copyable, Sendable {
     private let propertyCount = Atomic<Int>(0)
     private let byteCount = Atomic<Int>(0)
@@ -24,10 +24,10 @@ struct StoreRoom: ~Copyable, Sendable {
         )
     }
 
-    /// Takes the room that `new` needs beyond that of `former`, or says which bound that would
+    /// Takes the room that `new` needs beyond that of `former`, or says which limit that would
     /// break.
     ///
-    /// Never refused where `new` is not larger. A refusal leaves everything as it was.
+    /// Never refused if `new` is not larger. A refusal leaves everything as it was.
     func take(for new: StoreSize, beyond former: StoreSize) throws(StoreFull) {
         let properties = new.propertyCount - former.propertyCount
         let bytes = new.byteCount - former.byteCount
@@ -60,7 +60,7 @@ struct StoreRoom: ~Copyable, Sendable {
 
     /// Gives back the room of `former` that `new` does not need.
     ///
-    /// Called behind the revision of the change.
+    /// Called after the change has its revision.
     func giveBack(_ former: StoreSize, beyond new: StoreSize) {
         giveBack(
             StoreSize(
@@ -70,9 +70,9 @@ struct StoreRoom: ~Copyable, Sendable {
         )
     }
 
-    /// Adds to a number unless the sum would exceed the bound.
+    /// Adds to a number unless the sum would exceed `bound`.
     ///
-    /// - Returns: By how much it would.
+    /// - Returns: The excess, or 0.
     static func take(_ part: Int, of number: borrowing Atomic<Int>, _ bound: Int) -> Int {
         var used = number.load(ordering: .relaxed)
         while used + part <= bound {
@@ -90,13 +90,13 @@ struct StoreRoom: ~Copyable, Sendable {
         return used + part - bound
     }
 
-    /// Takes room that the bounds allowed when the change was decided.
+    /// Takes room that the limits allowed when the change was decided.
     func occupy(_ size: StoreSize) {
         propertyCount.add(size.propertyCount, ordering: .relaxed)
         byteCount.add(size.byteCount, ordering: .relaxed)
     }
 
-    /// Goes back from what a commit left to what it found, while all tables are held.
+    /// Takes the room of `former` and gives back that of `new`, while all tables are held.
     func restore(_ former: StoreSize, beyond new: StoreSize) {
         giveBack(new)
         occupy(former)
@@ -137,9 +137,9 @@ struct StoreSize {
     }
 }
 
-/// Which bound a change would break, and how much room it lacks.
+/// The limit that a change would break, and the room that it lacks.
 ///
-/// The shortage is nil if the change needs more than the bound, so that no other room helps.
+/// The shortage is nil if the change needs more than the limit, so that no removal helps.
 package enum StoreFull: Error, Hashable {
     case properties(shortage: Int?)
     case bytes(shortage: Int?)
@@ -156,7 +156,7 @@ package struct StoreUsage: Sendable, Equatable {
     package let byteCount: Int
     /// The work of all decisions of this process: see ``ChangeWork``.
     ///
-    /// It is no part of the state, so usages are equal whatever it is.
+    /// It is not a part of the state, so equality ignores it.
     package var workUnits: UInt64 = 0
 
     package static func == (one: Self, other: Self) -> Bool {

@@ -6,7 +6,7 @@
 package struct StoreSnapshot: Sendable {
     /// The revision that the properties are of.
     package let revision: Revision
-    /// When the snapshot was taken: properties whose time was over then are left out.
+    /// When the snapshot was taken: properties that had expired by then are left out.
     package let time: Timestamp
     /// The number of the latest use: properties that are not in the snapshot have later ones.
     let useCount: UInt64
@@ -23,7 +23,7 @@ package struct StoreSnapshot: Sendable {
 
     /// The properties whose names begin with the prefix, and follow `after`.
     ///
-    /// Those whose time is over are left out, unless they are wanted.
+    /// Expired ones are left out, unless `includesExpired`.
     package func walk(
         prefix: OwnedBytes,
         after: OwnedBytes? = nil,
@@ -37,8 +37,8 @@ package struct StoreSnapshot: Sendable {
     ///
     /// - Parameters:
     ///   - prefix: The prefix.
-    ///   - countMax: How many there can be, those whose time is over included.
-    ///   - byteCountMax: The length of their names and values together.
+    ///   - countMax: The maximum number, expired ones included.
+    ///   - byteCountMax: The maximum length of their names and values together.
     /// - Returns: Nil if they are more, or longer.
     package func few(prefix: OwnedBytes, countMax: Int, byteCountMax: Int) -> [Property]? {
         var walk = walk(prefix: prefix, includesExpired: true)
@@ -65,7 +65,7 @@ package struct StoreSnapshot: Sendable {
         return digest
     }
 
-    /// Calls `body` with each property, also one whose time is over, in no order.
+    /// Calls `body` with each property, also expired ones, in no order.
     func visit(_ body: (Property) -> Void) {
         for order in orders {
             order.visit(body)
@@ -73,7 +73,7 @@ package struct StoreSnapshot: Sendable {
     }
 }
 
-/// What is read of a snapshot, some names at a time.
+/// A reading of a snapshot, some names at a time.
 package protocol PiecewiseReading: Sendable {
     /// Visits about so many names.
     ///
@@ -81,14 +81,14 @@ package protocol PiecewiseReading: Sendable {
     mutating func read(unitsMax: Int) -> Bool
 }
 
-/// A count of properties on its way.
+/// A count of properties that is not finished.
 package struct SnapshotCount: PiecewiseReading {
     private var walk: MergedWalk
     private let time: Timestamp
     package private(set) var count = 0
 
     /// - Parameters:
-    ///   - walk: Also through those whose time is over: they are passed, too.
+    ///   - walk: A walk that also passes expired properties.
     ///   - time: Now.
     fileprivate init(_ walk: MergedWalk, at time: Timestamp) {
         (self.walk, self.time) = (walk, time)

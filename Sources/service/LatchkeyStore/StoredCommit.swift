@@ -1,8 +1,8 @@
-/// A commit as it is read from a file: what it left, but not what was there before.
+/// A commit as it is read from a file: with the properties after it, but not those before it.
 package struct StoredCommit: Sendable {
     package let revision: Revision
     package let time: Timestamp
-    /// The name of who made it, if that is known.
+    /// The name of its author, if it is known.
     package let author: [UInt8]?
     /// Each name once.
     package let effects: [StoredEffect]
@@ -20,7 +20,7 @@ package struct StoredCommit: Sendable {
     }
 }
 
-/// What a stored commit left of one property.
+/// The effect of a stored commit on one property.
 package struct StoredEffect: Sendable {
     /// Owns its bytes.
     package let name: PropertyName

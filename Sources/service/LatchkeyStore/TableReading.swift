@@ -1,19 +1,19 @@
-/// What is read of the tables of a store.
+/// The content that is read from the tables of a store.
 protocol TableContent: Sendable {
     /// Reads a table, which no write changes meanwhile.
     mutating func read(_ table: PropertyTable, at time: Timestamp)
 }
 
-/// What is read of some tables, all as of one revision.
+/// A reading of some tables, all as of one revision.
 struct TableReading<Content: TableContent>: Sendable {
     let revision: Revision
-    /// Properties whose time is over then are left out.
+    /// Properties that have expired by then are left out.
     let time: Timestamp
     private(set) var content: Content
     private let moveCount: UInt64
     private let context: CommitContext
 
-    /// The revision is read first: what is committed up to now has read the clock before.
+    /// The revision is read first: all commits up to it have read the clock before.
     init(_ content: Content, _ context: CommitContext) {
         moveCount = context.revisions.moveCount
         revision = context.revisions.last
@@ -29,7 +29,7 @@ struct TableReading<Content: TableContent>: Sendable {
     }
 }
 
-// MARK: what is read
+// MARK: contents
 
 /// All properties.
 struct OrderContent: TableContent {
@@ -40,7 +40,7 @@ struct OrderContent: TableContent {
 
 /// The properties that have some names.
 struct NamedContent: TableContent {
-    /// Those of each table.
+    /// The names of each table.
     private var names: ArraySlice<[PropertyName]>
     private var found: [Property] = []
 
@@ -48,7 +48,7 @@ struct NamedContent: TableContent {
 
     mutating func read(_ table: PropertyTable, at time: Timestamp) {
         for name in names.removeFirst() {
-            // To list a property is no use of it.
+            // Listing a property is not a use of it.
             if let property = table.find(name, in: .stored), !property.isExpired(at: time) {
                 found.append(property)
             }
@@ -62,9 +62,9 @@ struct NamedContent: TableContent {
 /// How many properties have names with a prefix.
 ///
 /// Each table knows how many properties it has, and which of them expire, in the order of their
-/// times. So only those are looked at whose time is over, and which no commit has removed yet.
+/// times. So only expired properties that no commit has removed yet are looked at.
 struct CountContent: TableContent {
-    /// How many properties are looked at, over all tables: these can be held meanwhile.
+    /// The maximum of properties looked at in all tables, which can be held meanwhile.
     static let visitsMax = 256
 
     private let prefix: OwnedBytes

@@ -5,7 +5,7 @@ internal import LatchkeySettings
 
 /// A JSON text that is not a transaction or not a step.
 package struct InvalidTransaction: Error, Hashable {
-    /// A sentence that says what is wrong and where.
+    /// A message that describes the error and its place.
     package let message: String
 
     package init(_ message: String) {
@@ -147,7 +147,7 @@ extension PropertyName {
 }
 
 extension InvalidName {
-    /// What is wrong with the name.
+    /// A description of the error.
     package var detail: String {
         switch self {
         case .empty: "The name is empty."
@@ -181,7 +181,7 @@ extension JSONView {
         return hasEscapes ? names.firstIndex { isString($0) } : nil
     }
 
-    /// That a string, the name of a member, is not known, and which names are: a sentence.
+    /// The message that a member's name is not known, with the known names.
     package func correction(among names: [StaticString], _ noun: String) -> String {
         // A long name is not copied.
         let text = unsafe bytes.count <= Self.nameByteCountMax ? string ?? "" : ""
@@ -216,7 +216,7 @@ extension JSONCursor {
 
     /// Reads the members of the object at the cursor, which has only these, each at most once.
     ///
-    /// Into a place, because the members are long to copy.
+    /// The result is `inout`, because the members are long to copy.
     mutating func read(
         _ names: [StaticString],
         _ subject: String,

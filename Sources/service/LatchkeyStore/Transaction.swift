@@ -6,7 +6,7 @@ package import LatchkeyJSON
 /// made, else `otherwise`. The steps are made in their order, each on the result of those before
 /// it.
 package struct Transaction: Sendable {
-    /// How many values of the greatest length the results can have together.
+    /// The limit on all values of the results, counted in values of the greatest length.
     static let valuesMax = 16
 
     package let conditions: [Condition]
@@ -28,13 +28,13 @@ package struct Transaction: Sendable {
         self.otherwise = otherwise
     }
 
-    /// The properties that the answer shows: names, or what names begin with.
+    /// The properties that the answer shows: names, or prefixes of names.
     package var shown: [PropertyName] {
         conditions.map(\.name)
             + (steps + otherwise).filter { $0.action.reads }.map(\.name)
     }
 
-    /// Whether it removes what has expired, which no client asks for.
+    /// Whether it removes expired properties, which no client asks for.
     var isExpiry: Bool {
         if case .expire? = steps.first?.action { true } else { false }
     }
@@ -46,7 +46,7 @@ package struct Transaction: Sendable {
 
     /// The steps that are made.
     package enum Branch: String, Sendable {
-        /// Those for conditions that all hold.
+        /// The steps if all conditions hold.
         case then
         case otherwise = "else"
     }
@@ -62,7 +62,7 @@ package struct Transaction: Sendable {
         }
     }
 
-    /// What a condition asks.
+    /// The test of a condition.
     ///
     /// SAFETY: `@safe` and `@unchecked Sendable` as ``Change/Action``.
     @safe
@@ -77,18 +77,18 @@ package struct Transaction: Sendable {
         case compares(JSONOrder.Relation, UnsafeRawBufferPointer)
     }
 
-    /// What a transaction did, step by step.
+    /// The outcome of a transaction, step by step.
     package struct Outcome: Sendable {
         /// Whether the conditions held.
         package let succeeded: Bool
-        /// For each step of the branch that was taken, the property behind it.
+        /// For each step of the branch that was taken, the property after it.
         package let results: [Result]
     }
 
-    /// A property behind a step of a transaction, or the one that a pop has taken; or how many a
-    /// step has counted or deleted.
+    /// The result of a step: the property after it, the one that a pop has taken, or the number
+    /// that it has counted or deleted.
     package struct Result: Sendable {
-        /// The property, whose value this is; nil if there is none.
+        /// The property with the value; nil if there is none.
         package let property: Property?
         /// How many properties a step has counted or deleted.
         package private(set) var count = 0
@@ -100,10 +100,10 @@ package struct Transaction: Sendable {
         package private(set) var created: Revision
         package let expiry: Timestamp
 
-        /// Stands for the revision of the commit, which is taken behind the last step.
+        /// Stands for the revision of the commit, which is taken after the last step.
         private static let pending = Revision.max
 
-        /// Without a revision, it is that of the commit.
+        /// A nil revision stands for that of the commit.
         init(
             _ property: Property?,
             revision: Revision?,

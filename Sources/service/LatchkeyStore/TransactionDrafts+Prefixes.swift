@@ -44,8 +44,8 @@ extension TransactionDrafts {
 
     /// Claims the first property of the prefix that has no claim.
     ///
-    /// A claim whose time is over counts until a commit removes it: so it follows from the state
-    /// alone where the names begin that have none, and ``ClaimQueues`` remembers it.
+    /// An expired claim is valid until a commit removes it: so the state alone decides where the
+    /// unclaimed names begin, and ``ClaimQueues`` remembers it.
     private mutating func popUnclaimed(
         _ step: Change.Step,
         _ claim: Change.Claim,
@@ -57,7 +57,7 @@ extension TransactionDrafts {
         }
         try work.beginWalk(drafts: count, changed: changed.count)
         let pair = ClaimPair(prefix: step.name, claim: claim.prefix)
-        // Where a step has removed a claim, its property can be the first.
+        // If a step has removed a claim, its property can be the first.
         let drafted = changed.map { pair.claimed(by: $0) ?? $0 }
             .sorted { unsafe $0.bytes.precedes($1.bytes) }
             .first { isFree($0, pair, tables) }
@@ -96,9 +96,9 @@ extension TransactionDrafts {
         return self[claimed].result
     }
 
-    /// Whether there is such a property now, and none that claims it.
+    /// Whether the property exists now and has no claim.
     ///
-    /// One whose claim has no name counts, and refuses the step.
+    /// A property whose claim would have too long a name is free, and refuses the step.
     private func isFree(
         _ name: PropertyName,
         _ pair: ClaimPair,
@@ -155,7 +155,7 @@ extension TransactionDrafts {
         let prefix = unsafe step.name.bytes
         let changed = changed { unsafe $0.bytes.begins(with: prefix) }
         try work.beginWalk(drafts: self.count, changed: changed.count)
-        // How many there are is known before they are visited.
+        // The count is known before the visits.
         var storedCount = 0
         var orders: [NameOrder] = []
         for table in tables where storedCount <= work.passableCount {
@@ -182,7 +182,7 @@ extension TransactionDrafts {
         return Transaction.Result(count: count)
     }
 
-    /// Whether there is a property of the name now; to look is no use of it.
+    /// Whether there is a property of the name now; the look is not a use of it.
     private func exists(_ name: PropertyName, _ tables: [PropertyTable]) -> Bool {
         if let draft = self[name] {
             return draft.property != nil
@@ -196,7 +196,7 @@ extension TransactionDrafts {
         names.indices.filter { self[$0].isChanged && isWanted(names[$0]) }.map { names[$0] }
     }
 
-    /// Each draft is looked at here, and passed over once where its property was.
+    /// Each draft is looked at here, and skipped once at the place of its property.
     private mutating func walk(
         _ prefix: PropertyName,
         _ tables: [PropertyTable]
@@ -227,12 +227,12 @@ extension TransactionDrafts {
 
 /// The names of a prefix as the steps so far have left them, in their order.
 private struct PrefixWalk {
-    /// Also those whose time is over: they are passed, too.
+    /// With expired properties: they are passed, too.
     private var stored: MergedWalk
     private let time: Timestamp
     /// Names whose properties the steps have changed.
     private let hidden: Set<PropertyName>
-    /// Those of them that have a property, in their order.
+    /// The changed names that have a property, in their order.
     private var added: ArraySlice<PropertyName>
     private var head: PropertyName?
 
@@ -272,7 +272,7 @@ private struct PrefixWalk {
 }
 
 extension Transaction.Result {
-    /// That of a pop that finds nothing.
+    /// The result of a pop that finds nothing.
     fileprivate static let nothing = Self(nil, revision: 0, created: 0, expiry: .never)
 }
 

@@ -1,7 +1,7 @@
 /// The properties on their way through the steps of a transaction.
 ///
-/// Those that the transaction names are there from the beginning. A step that takes a prefix adds
-/// what it changes.
+/// The properties that the transaction names are there from the beginning. A step that takes a
+/// prefix adds those that it changes.
 struct TransactionDrafts {
     private(set) var names: [PropertyName]
     /// For each name the position of its table.
@@ -11,7 +11,7 @@ struct TransactionDrafts {
     private var places: [PropertyName: Int] = [:]
     let time: Timestamp
     private let valueByteCountMax: Int
-    /// At the first name of each prefix that a step has looked up: the tables stay as they are.
+    /// The walks, at the first name of each prefix that was looked up; the tables do not change.
     var walks: [PropertyName: MergedWalk] = [:]
     var work: ChangeWork
     /// Whether a pop has passed so many names that the stripes are to be given back.
@@ -47,7 +47,7 @@ struct TransactionDrafts {
 
     /// The place of a draft, which is made if there is none.
     ///
-    /// All tables are there.
+    /// `tables` are all tables.
     mutating func place(of name: PropertyName, _ tables: [PropertyTable]) -> Int {
         if let place = places[name] {
             return place
@@ -60,7 +60,7 @@ struct TransactionDrafts {
         return names.count - 1
     }
 
-    /// The sizes of what the steps change, before and after them.
+    /// The sizes of the properties that the steps change, before and after them.
     var changedSizes: (former: StoreSize, new: StoreSize) {
         var (former, new) = (StoreSize(), StoreSize())
         for index in drafts.indices where drafts[index].isChanged {
@@ -70,7 +70,7 @@ struct TransactionDrafts {
         return (former, new)
     }
 
-    /// By how much the steps make the quotas grow.
+    /// The growth of the quotas by the steps.
     func growth(_ quotas: borrowing QuotaTable) -> QuotaGrowth {
         var growth = QuotaGrowth()
         guard !quotas.isEmpty else {
@@ -105,7 +105,7 @@ struct TransactionDrafts {
     ) throws(Refusal) -> [Transaction.Result] {
         let transaction = prepared.transaction
         guard !prepared.isExpiry else {
-            // It is not bounded: what has expired must go.
+            // It has no limit: expired properties must be removed.
             for (step, put) in zip(transaction.steps, prepared.steps) {
                 drafts[put.position].expire(step)
             }
@@ -158,7 +158,7 @@ struct TransactionDrafts {
         try drafts[position].take(step, prepared, at: time, valueByteCountMax, &work)
     }
 
-    /// A short request must not ask for an answer of any length.
+    /// A short request must not get an answer of unlimited length.
     private mutating func show(
         _ result: Transaction.Result,
         of step: Change.Step

@@ -1,4 +1,4 @@
-/// Why the store takes no change at the moment, whatever it is.
+/// The reason why the store takes no change at the moment.
 package enum Unavailability: UInt8, Hashable, Sendable {
     /// There is no room to write it down.
     case full = 1
@@ -10,6 +10,6 @@ package enum Unavailability: UInt8, Hashable, Sendable {
     case stopped
     /// The change was made, and is not known to be written down: it can be there after a restart.
     case unknown
-    /// There is little room to write it down: a change that only removes is taken.
+    /// There is little room to write it down: only a change that removes is taken.
     case low
 }

@@ -1,9 +1,9 @@
 internal import LatchkeySync
 internal import Synchronization
 
-/// The bounds of what a ``CommitHook`` has not released.
+/// The limits of the commits that a ``CommitHook`` has not released.
 package struct UnreleasedLimits: Sendable, Hashable {
-    /// How many changes can be accepted and not released.
+    /// The maximum of changes that are accepted and not released.
     package var commitCountMax: Int
     /// Beyond so many bytes of former and new properties no change is accepted.
     ///
@@ -16,7 +16,7 @@ package struct UnreleasedLimits: Sendable, Hashable {
     }
 }
 
-/// The bound on the commits that are made and not released.
+/// The limit on the commits that are made and not released.
 ///
 /// **Design.** A change takes a place before it is submitted. The place is given back when its
 /// commit is released, or at once if it makes none. All is relaxed: the numbers order nothing.

@@ -10,7 +10,7 @@ package struct Withheld<Value: Sendable>: Sendable {
 }
 
 /// The commits that leave no property of their revision in a table, and may not be released yet:
-/// deletions, and times to live that began anew.
+/// deletions, and times to live that started again.
 ///
 /// Any other commit leaves the revision that a read depends on in the property.
 struct WithheldTraces: Sendable {

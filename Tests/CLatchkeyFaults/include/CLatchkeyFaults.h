@@ -21,12 +21,12 @@ enum {
     LATCHKEY_FAULTS_LOG = 16,
     // Of the database and of the index of the log; not their release.
     LATCHKEY_FAULTS_LOCK = 32,
-    // It does not fail.
+    // This call does not fail.
     LATCHKEY_FAULTS_DELETE = 64,
 };
 
-// Makes the calling thread one of another user, and no other thread (setresuid(2), not that of the
-// C library); 0 is root again.
+// Makes only the calling thread one of another user (the system call setresuid(2), not the function
+// of the C library); 0 is root again.
 void latchkey_faults_become(unsigned user);
 
 // Registers a file system under a name.
@@ -34,27 +34,27 @@ struct latchkey_faults *latchkey_faults_make(const char *name);
 
 void latchkey_faults_free(struct latchkey_faults *faults);
 
-// Lets calls fail: those of `calls`, from the `first` one from now on, counted from 0, and `count`
-// of them. They return `code`, and `error` is the errno that SQLite asks for. A write that fails
-// has written the first `percent` of its bytes.
+// Lets calls of the kinds in `calls` fail: `count` of them, from the `first` one from now on,
+// counted from 0. They return `code`, and `error` is the errno that SQLite asks for. A write that
+// fails has written the first `percent` of its bytes.
 void latchkey_faults_fail(struct latchkey_faults *faults, int calls, long first, long count,
                           int code, int error, int percent);
 
 // No further call fails.
 void latchkey_faults_stop(struct latchkey_faults *faults);
 
-// How many of these calls were made, since the last latchkey_faults_fail().
+// The number of these calls since the last latchkey_faults_fail().
 long latchkey_faults_count(struct latchkey_faults *faults);
 
 // Calls the observer before each write, sync, truncation and deletion, with the bit of the call and
-// that of the log. Until the call is made, no other one is. Set while no database is open.
+// that of the log. No other call is made until this one is done. Set while no database is open.
 void latchkey_faults_observe(struct latchkey_faults *faults, void (*observer)(void *, int),
                              void *context);
 
-// Lets syncs of the log wait, or go on.
+// Lets syncs of the log wait, or continue.
 void latchkey_faults_hold(struct latchkey_faults *faults, bool holds);
 
-// How many syncs of the log wait.
+// The number of syncs of the log that wait.
 int latchkey_faults_waiting(struct latchkey_faults *faults);
 
 // Waits until a sync of the log waits.

@@ -1,4 +1,4 @@
-"""Cases: what an answer means, and what is repeated."""
+"""Cases: meanings of answers, and which calls are repeated."""
 
 from cases import PACKAGES, case
 from service import (
@@ -209,7 +209,7 @@ def keyless(t):
     if found != [False, True]:
         raise AssertionError(f"keys are missing: {found}")
     if t.client != "command-line":
-        # The next one has none either, so it is not repeated.
+        # The next write has no key either, so it is not repeated.
         t.fails("OutcomeUnknown", "increment", name="n", by=1)
         t.count("increment", 3)
 
@@ -313,7 +313,7 @@ def large_integer(t):
 
 
 def outcome(pending):
-    """What the call gives, or its error."""
+    """The result of the call, or its error."""
     try:
         return pending.result()
     except Exception as error:  # noqa: BLE001

@@ -10,7 +10,7 @@ CASES = []
 
 @dataclass
 class Case:
-    """`row`: of the table of the issue, 0 for none. `only`: the clients that it concerns."""
+    """`row`: the row in the table of the issue, 0 for none. `only`: the clients that run it."""
 
     title: str
     row: int
@@ -19,7 +19,7 @@ class Case:
 
 
 def case(title, row=0, each=None, only=ALL):
-    """Adds a case; with `each` one for each value, which is in the title."""
+    """Adds a case; with `each`, one for each value, which is in the title."""
     def add(act):
         for value in [None] if each is None else each:
             shown = value[0] if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""A client behind a driver process, and what a case says about it."""
+"""A client in a driver process, and what a case may do with it."""
 
 import contextlib
 import itertools
@@ -14,7 +14,7 @@ import process
 from process import Failure, expect
 from service import Service
 
-# The command line has a status where the packages have a class.
+# The packages have a class for each of these errors; the command line has a shared status.
 SAME_STATUS = {
     "NotLatchkey": "Unreachable", "Unauthorized": "Busy", "Forbidden": "Busy", "Full": "Busy",
     "NotAnInteger": "Unreachable|Busy", "Gone": "Unreachable|Busy",
@@ -22,7 +22,7 @@ SAME_STATUS = {
 END_SECONDS = 5
 TRIES = 10
 TOKEN = "secret-of-the-case"
-# Whatever must come comes within so many seconds; --patience gives less, for those who write cases.
+# The limit of each wait, in seconds; authors of cases set a shorter one with --patience.
 patience = process.PATIENCE_SECONDS
 
 
@@ -64,7 +64,7 @@ class Pending:
 
 
 class Driver:
-    """A driver process, for one case after the other, or one that listens. It is ended when a case
+    """A driver process that runs cases one after the other, or a listening one. It ends when a case
     fails.
     """
 
@@ -91,7 +91,7 @@ class Driver:
         line = json.dumps({"id": pending.number, "call": call, "args": arguments})
         with self.lock:
             try:
-                # JSON has no name for it.
+                # JSON has no literal for infinity.
                 self.sink.write(line.replace("Infinity", "1e999") + "\n")
                 self.sink.flush()
             except OSError as error:
@@ -111,7 +111,7 @@ class Driver:
             each.answers.put({"error": "DriverEnded", "text": "before its answer"})
 
     def end(self):
-        """What it has started ends with it, if it can."""
+        """Ends the driver, and its children if it can."""
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             if self.source:
                 self.sink.close()
@@ -129,7 +129,7 @@ class Try:
     def __init__(self, client, driver, binary):
         self.client, self.driver, self.binary = client, driver, binary
         self.services, self.texts = [], []
-        # What no client may ask: redirects and problems name it.
+        # No client may send a request to it: redirects and problems name it.
         self.elsewhere = self.serve()
 
     def serve(self, script=None, **options):
@@ -139,22 +139,22 @@ class Try:
     def open(self, script=None, urls=None, short=False, **options):
         """A client of a new service.
 
-        `short`: its calls end soon, for cases that await that. A machine that is busy may send
-        nothing within such a time; `doubtful` allows for that. All other calls end by answers.
+        `short`: its calls end soon, for cases that wait for that. A busy machine may send no
+        request within such a time; `doubtful` allows for that. All other calls end by answers.
         """
         if not self.driver.is_warm:
-            # A process is slow at its start, which is no part of a short time.
+            # A process starts slowly; that must not use up a short time.
             self.driver.is_warm = True
             self.open()
             self.call("find", name="none")
         service = self.serve(script)
-        # "At once" is long before so many seconds, for which no case waits.
+        # "At once" means much less than these seconds; no case waits that long.
         times = {"timeout": 1, "patience": 2} if short else {
             "timeout": 5 * patience, "patience": 5 * patience}
         self.call("open", **{"urls": urls or [service.url], **times, **options})
         self.service, self.store = service, service.store
         if "*" not in service.script:
-            # Its start is no part of a call.
+            # Starts the store now, so that its start is no part of a call.
             self.store.address()
         return service
 
@@ -171,7 +171,7 @@ class Try:
         return found
 
     def fails(self, wanted, call, /, **arguments):
-        """With one of these errors. Returns its text."""
+        """Expects that the call fails with one of these errors. Returns the error's text."""
         pending = call if isinstance(call, Pending) else self.start(call, **arguments)
         if self.client == "command-line":
             wanted = "|".join(SAME_STATUS.get(each, each) for each in wanted.split("|"))
@@ -185,7 +185,7 @@ class Try:
         raise Failure(f"{pending.what} gives {found!r}, not {wanted}")
 
     def doubtful(self, call, /, **arguments):
-        """A write that ends with `OutcomeUnknown`, if it was sent within its time at all."""
+        """Expects `OutcomeUnknown` for a write, or `Unreachable` if it was not sent in time."""
         pending = call if isinstance(call, Pending) else self.start(call, **arguments)
         self.fails("OutcomeUnknown|Unreachable", pending)
         if pending.error == "Unreachable" and [
@@ -193,8 +193,8 @@ class Try:
             raise Failure(f"{pending.what} was sent, and ends with Unreachable")
 
     def at_last(self, wanted, call, /, **arguments):
-        """As `fails`, once or after some tries: a client ends its call by a clock, and a machine
-        that is busy may be late then.
+        """Like `fails`, with some more tries: a client ends its call by a clock, and a busy machine
+        may be late then.
         """
         for _ in range(TRIES - 1):
             with contextlib.suppress(Failure):
@@ -205,24 +205,24 @@ class Try:
         self.call("cancel", call=pending.number)
         self.fails("Cancelled", pending)
 
-    # What the service saw
+    # The requests that the service got
 
     def count(self, kind, wanted):
         expect(f"requests of the kind {kind}", len(self.service.of(kind)), wanted)
 
     def seen(self, kind, count=1, service=None):
-        """Once as many requests have come. Returns the last one of these."""
+        """Waits for this number of requests. Returns the last one of them."""
         service = service or self.service
         await_true(f"request {count} of the kind {kind}",
                    lambda: len(service.of(kind)) >= count)
         return service.of(kind)[count - 1]
 
     def over(self, request):
-        """Once its answer was sent, or its connection closed."""
+        """Waits until its answer was sent, or its connection closed."""
         await_true(f"the end of {request.method} {request.target}", lambda: request.is_over)
 
     def one_key(self, kind, least=2):
-        """All requests of the kind have the same key."""
+        """Expects that all requests of the kind have the same key."""
         keys = [request.key for request in self.service.of(kind)]
         if len(keys) < least or len(set(keys)) != 1 or not keys[0]:
             raise Failure(f"the keys of {kind} are {keys}")
@@ -238,7 +238,7 @@ class Try:
         self.service.gates.add(gate)
 
     def finish(self):
-        """What holds in every case."""
+        """Checks the rules that every case must keep."""
         for text in self.texts:
             if TOKEN in text:
                 raise Failure(f"a token is in {text!r}")

@@ -1,4 +1,4 @@
-"""Cases: connections that fail, bounds, addresses and tokens."""
+"""Cases: connections that fail, limits, addresses and tokens."""
 
 import functools
 import pathlib
@@ -13,7 +13,7 @@ from driving import TOKEN, await_true
 from process import expect
 from service import NEVER, cut, drip, hang, page, problem
 
-# A port that is bound and not listened on: no other program gets it.
+# A port that is bound but does not listen: no other program gets it.
 CLOSED = socket.socket()
 CLOSED.bind(("127.0.0.1", 0))
 NOWHERE = f"http://127.0.0.1:{CLOSED.getsockname()[1]}"
@@ -22,7 +22,7 @@ FOLLOWER = (421, "not-leader")
 
 @functools.lru_cache
 def stranger():
-    """A TLS of a certificate that no client knows."""
+    """A TLS context with a certificate that no client knows."""
     with tempfile.TemporaryDirectory() as folder:
         key, chain = pathlib.Path(folder) / "key", pathlib.Path(folder) / "chain"
         subprocess.run(
@@ -54,7 +54,7 @@ def hanging(t):
 
 
 def ends_in_doubt(t, reaction):
-    """The call ends though the answer does not, and leaves no connection."""
+    """The call ends although the answer does not, and leaves no connection."""
     t.open({"*": [reaction, ...]}, short=True)
     t.store.put("a", 1)
     t.fails("Unreachable", "get", name="a")
@@ -167,7 +167,7 @@ def wrong_address(t, what):
            "an unknown certificate": t.service.url}.get(
         what, t.service.url.replace("http:", "https:"))
     if what == "no such name" and not is_denied():
-        # The resolver does not say so now: that can pass, and is repeated.
+        # The resolver gives another error here: it may pass, so the call is repeated.
         t.open(urls=[url], patience=2)
         t.fails("Unreachable", "get", name="a")
         return
@@ -186,7 +186,7 @@ def no_address(t, url):
     try:
         t.open(urls=[url])
     except Exception as error:  # noqa: BLE001
-        # The language's own for a wrong argument is as good, before anything is sent.
+        # The language's own error for a wrong argument is fine too; no request is sent.
         if getattr(error, "error", "") not in ("ValueError", "TypeError", "Unreachable"):
             raise
     else:
@@ -227,7 +227,7 @@ def unknown_leader(t):
     said = t.fails("Problem|NotLeader", "put", **PUT)
     if t.elsewhere.url not in said:
         raise AssertionError(f"{said!r} does not name it")
-    # `fetch` itself repeats what got 421, on another connection, as its standard says.
+    # `fetch` itself repeats a request that got 421, on another connection, as its standard says.
     t.count("put", 2 if t.client == "typescript" else 1)
     t.one_key("put", 1)
 

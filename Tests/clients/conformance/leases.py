@@ -1,4 +1,4 @@
-"""Cases: locks, claims, and what is given back."""
+"""Cases: locks, claims, and when they are given back."""
 
 import socket
 
@@ -52,13 +52,13 @@ def no_job(t):
 
 
 def granted_late(t, call, name):
-    """It waits for longer than its time to live."""
+    """The grant comes after more than its time to live."""
     t.open({"transaction": [late(15)], "touch": [gated("renewed")]})
     t.store.put("jobs/1", "job")
     pending = t.start(call, **WAITS[call] | {"ttl": 15})
     renewal = t.seen("touch")
     if t.client != "command-line":
-        # An answer that was sent before it comes before this one.
+        # An answer that was sent before this one also arrives before it.
         t.call("find", name="else")
     if pending.is_over():
         raise AssertionError("it was given before its renewal was answered")
@@ -96,7 +96,7 @@ def refused_renewal(t, value):
     first = t.seen("touch")
     deletion = t.seen("delete")
     tagged(t, [first, deletion], first.headers["if-match"].strip('"'))
-    # It goes on as long as its wait lasts; then it is the holder, or not.
+    # The call goes on for its whole wait; then it has the lock, or not.
     try:
         found = pending.result()
         if f'"{found["token"]}"' == first.headers["if-match"]:
@@ -244,7 +244,7 @@ def keyless(t):
 def acquire_later(t, value):
     t.open({"transaction": [value[1], ...]})
     t.fails("Busy|Unreachable|NotAcquired", "acquire", **LOCK, wait=2)
-    # Nothing is in doubt, so there is nothing to give back either.
+    # No write is in doubt, so the client gives nothing back either.
     t.count("transaction", 1)
     t.count("delete", 0)
 
@@ -278,7 +278,7 @@ def cancelled(t, call):
     t.cancel(pending)
     t.over(request)
     t.store.put("jobs/1", "job"), t.store.delete("lock")
-    # It may be asked for, once more, by who gives it back.
+    # To give it back, the client may ask for it once more.
     t.becomes("lock", ABSENT), t.becomes("claims/1", ABSENT), t.becomes("jobs/1", "job")
 
 
@@ -308,10 +308,10 @@ def not_sent(t, call):
         listener.bind(("127.0.0.1", 0))
         t.open(urls=["http://127.0.0.1:{}".format(listener.getsockname()[1])], patience=2)
         pending = t.start(call, **WAITS[call])
-        # So long it has had no connection.
+        # After this time the call still has no connection.
         t.fails("Unreachable", "get", name="a")
         t.cancel(pending)
-        # What is given back now would find a service.
+        # A late attempt to give something back would reach this listener.
         listener.listen()
         t.call("close")
         listener.setblocking(False)
@@ -325,7 +325,7 @@ def not_sent(t, call):
 @case("cancel: {} that was refused for now gives nothing back", 8, each=("claim",), only=PACKAGES)
 @case("cancel: {} that was refused for now gives nothing back", 8, each=("acquire", "pop"))
 def refused_for_now(t, call):
-    # The same, for one that has not read its answer.
+    # The same for an answer that is not read yet.
     for _ in range(5):
         t.open({"transaction": [problem(503, "draining", headers={"Retry-After": "30"})]})
         pending = t.start(call, **WAITS[call])

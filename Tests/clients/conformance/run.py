@@ -4,7 +4,7 @@
     Tests/clients/conformance/run.py --binary .build-release/bin/latchkey [--client C] [CASE ...]
 
 CASE is a part of a case's title, or the number of a row of the issue, as in `row=4`. A line is
-printed for each case that fails. -v shows what the drivers say.
+printed for each case that fails. -v shows the output of the drivers.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from driving import Driver, Failed, NotSupported, Try  # noqa: E402
 from process import Failure  # noqa: E402
 
 CLIENTS = ("python", "asyncio", "typescript", "command-line")
-# So many cases of a client at once; most of them wait.
+# The number of cases of a client that run at once; most of them wait.
 WIDTH = 4
 PYTHON = TOP / ".build-tools" / "python" / "bin" / "python"
 
@@ -86,7 +86,7 @@ def try_all(drivers, binary, words):
 
 
 def work(client, driver, binary, jobs, words):
-    """One case after the other, with one driver."""
+    """Runs one case after the other with one driver."""
     while True:
         try:
             case = jobs.get_nowait()
@@ -99,7 +99,7 @@ def work(client, driver, binary, jobs, words):
 
 
 def try_case(attempt, case):
-    """None, or why it failed."""
+    """None, or the reason why it failed."""
     try:
         case.act(attempt)
         attempt.finish()
@@ -113,7 +113,7 @@ def try_case(attempt, case):
         word = traceback.format_exc()
     finally:
         attempt.close()
-    # What it still does is not for the next case.
+    # Ends its remaining work, which must not disturb the next case.
     attempt.driver.end()
     return word
 

@@ -1,9 +1,9 @@
 """A service that misbehaves by script, on the loopback address.
 
-Right answers are those of a Latchkey behind it. A script has a list of reactions for each kind of
-request; each request takes the next one, and what is behind the list has the right answer. A list
-that ends with `...` repeats its last reaction. A reaction is a function of an `Exchange`; it
-returns whether the connection goes on.
+Right answers come from a Latchkey that the service forwards to. A script has a list of reactions
+for each kind of request; each request takes the next one, and requests after the end of the list
+get the right answer. A list that ends with `...` repeats its last reaction. A reaction is a
+function of an `Exchange`; it returns whether the connection stays open.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ DRIP_SECONDS = 0.05
 LOOK_SECONDS = 0.02
 # A `Retry-After` that is longer than any patience: the call ends with this answer.
 NEVER = "1000000"
-# A timer of milliseconds can come so much early.
+# A timer of milliseconds may fire early by this much.
 EARLY_SECONDS = 0.01
 REASONS = {200: "OK", 201: "Created", 204: "No Content", 304: "Not Modified"}
 
@@ -77,7 +77,7 @@ class Exchange:
         self.is_cut = False
 
     def forward(self):
-        """The bytes of the right answer, piece by piece, until its end or that of the client."""
+        """The bytes of the right answer, piece by piece, until it ends or the client leaves."""
         request = self.request
         head = [f"{request.method} {request.target} HTTP/1.0",
                 f"Content-Length: {len(request.body)}"]
@@ -93,7 +93,7 @@ class Exchange:
         raise Gone
 
     def make(self):
-        """The right answer, once what it says has been done."""
+        """The right answer, after the request was carried out."""
         head, _, body = b"".join(self.forward()).partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = dict(line.split(": ", 1) for line in lines)
@@ -131,7 +131,7 @@ class Exchange:
 
 
 class Service:
-    """Listens until it is closed. `requests` has all that came, in their order."""
+    """Listens until it is closed. `requests` has all requests, in their order."""
 
     def __init__(self, binary, script=None, secure=None):
         self.script = script or {}
@@ -153,7 +153,7 @@ class Service:
         self.store.end(is_closed=True)
 
     def stop_listening(self):
-        """And each connection ends, too."""
+        """Also ends each connection."""
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
@@ -187,7 +187,7 @@ class Service:
 
     def _exchange(self, connection, file, number):
         if (begin := file.peek(1)[:1]) in (b"", b"\x16"):
-            # The end, or TLS where there is none.
+            # The end of the connection, or a TLS handshake with a plain service.
             connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" if begin else b"")
             return False
         first = file.readline()
@@ -216,7 +216,7 @@ class Service:
 
 
 def right(exchange):
-    """What Latchkey does."""
+    """Answers as Latchkey does."""
     if exchange.request.kind == "watch":
         return stream()(exchange)
     return exchange.send(exchange.make())
@@ -229,13 +229,13 @@ def answered(answer, made=False):
 
 
 def page(status=200, made=False, body=PAGE, content_type="text/html", **headers):
-    """Of a proxy, or of who else listens there. `made`: the service behind it has done it."""
+    """An answer of a proxy or of another service. `made`: Latchkey has carried out the request."""
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     return answered(Answer(status, {"Content-Type": content_type, **headers}, body), made)
 
 
 def problem(status, kind, made=False, headers=None, **fields):
-    """As Latchkey refuses."""
+    """A refusal as Latchkey sends it."""
     body = {"type": f"/problems/{kind}", "title": "Refused.", "status": status,
             "detail": "By script.", **fields}
     again = {"Retry-After": "0"} if status in (429, 503) else {}
@@ -260,7 +260,7 @@ def edited(without=(), status=None, body=None, **headers):
 
 
 def cut(count=0, made=True, reset=False):
-    """Closes the connection behind so many bytes of the right answer; below 0: before its end."""
+    """Closes the connection after `count` bytes of the right answer (negative: before its end)."""
     def react(exchange):
         if made:
             answer = exchange.make()
@@ -273,7 +273,7 @@ def cut(count=0, made=True, reset=False):
 
 
 def drip(made=True, head=False):
-    """One byte after the other, without end: of the body, or of a field of the head."""
+    """Sends one byte after the other, without end: of the body, or of a field of the head."""
     def react(exchange):
         answer = exchange.make() if made else Answer(200)
         if head:
@@ -301,7 +301,7 @@ def hang(made=True):
 
 
 def gated(gate, then=right):
-    """Nothing happens until the case opens the gate."""
+    """Waits until the case opens the gate."""
     def react(exchange):
         return exchange.await_gone(lambda: gate in exchange.service.gates) and then(exchange)
     return react
@@ -319,7 +319,7 @@ def once(gate, *reactions):
 
 
 def late(seconds):
-    """Done and answered after so long."""
+    """Carries the request out and answers after this time."""
     def react(exchange):
         end = time.monotonic() + seconds
         return exchange.await_gone(lambda: time.monotonic() >= end) and right(exchange)
@@ -327,7 +327,7 @@ def late(seconds):
 
 
 def stream(line="\n", begin="", events=None, within=None, text=None):
-    """A watch. It is cut behind so many events, or within the event behind them at so many bytes.
+    """A watch. It is cut after `events` events, or after `within` bytes of the next event.
 
     `text` is sent in place of the events.
     """

@@ -1,4 +1,4 @@
-"""The Latchkey behind a script."""
+"""The Latchkey that a scripted service forwards to."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ class Gone(OSError):
 
 
 class Store:
-    """The Latchkey behind the script, which is started when it is needed."""
+    """The Latchkey that the scripted service forwards to. It starts when it is needed."""
 
     def __init__(self, binary):
         self.binary, self.lock, self.service = binary, threading.Lock(), None
@@ -30,7 +30,7 @@ class Store:
             return self.service.address
 
     def end(self, is_closed=False):
-        """Its state is gone; a later request starts it anew, if it is not closed."""
+        """Drops its state; a later request starts it again, unless it is closed."""
         with self.lock:
             self.is_closed = is_closed
             if self.service:
@@ -43,7 +43,7 @@ class Store:
         return self.service.ask(method, path, body, expect=(200, 201, 204, 404))
 
     def put(self, name, value):
-        """A change of another client. Returns the revision."""
+        """Changes a value as another client. Returns the revision."""
         return int(self.ask("PUT", name, json.dumps(value))[1]["ETag"].strip('"'))
 
     def delete(self, name):

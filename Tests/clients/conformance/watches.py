@@ -11,14 +11,14 @@ SECOND = 'event: put\nid: 7\ndata: {"name":"b","revision":7,"created":7,"value":
 
 
 def watch(t, **arguments):
-    """A watch, once the service has it."""
+    """A watch, after the service has got it."""
     count = len(t.service.of("watch"))
     found = t.call("watch", **arguments)["watch"]
     return found, t.start("next", watch=found), t.seen("watch", count + 1)
 
 
 def values(t, found, count, pending=None):
-    """The values of the next events; they come in their order."""
+    """The values of the next events, in their order."""
     events = [(pending if number == 0 and pending else t.start("next", watch=found)).result()
               for number in range(count)]
     return [(each["type"], each.get("name") or None, each.get("value")) for each in events]
@@ -139,7 +139,7 @@ def wrong(t, what):
     t.service = t.serve(secure=stranger() if what != "no such name" else None)
     t.open(urls=[t.service.url if what != "no such name" else "http://nonexistent.invalid:8080"])
     if what == "no such name" and not is_denied():
-        return  # The resolver does not say so now: then it is repeated without end.
+        return  # The resolver gives another error: it is repeated without end.
     t.fails("Unreachable", "next", watch=t.call("watch")["watch"])
 
 
@@ -191,7 +191,7 @@ def half_state(t):
     while seen[-1:] != [("ready", None, None)]:
         seen += values(t, found, 1)
     last = len(seen) - 1 - seen[::-1].index(("gap", None, None))
-    expect("the state behind the last gap", seen[last + 1:],
+    expect("the state after the last gap", seen[last + 1:],
            [("put", "a", 1), ("put", "b", 2), ("put", "c", 3), ("ready", None, None)])
 
 

@@ -2,7 +2,7 @@
 """Drives the command line: reads calls as lines of JSON, and writes their results.
 
 Each call is one run of the program LATCHKEY_BINARY. A lease is `latchkey lock NAME -- CHILD`: CHILD
-says through a pipe that it runs, and ends when it is told to.
+reports through a pipe that it runs, and ends when it is told to.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import tempfile
 import threading
 
 PROGRAM = os.environ.get("LATCHKEY_BINARY", "latchkey")
-# What a status means; see clients/behaviour.md. Those of `lock` are its own.
+# The error of each status; see clients/behaviour.md. Only `lock` has the last three.
 ERRORS = {1: "Unreachable", 2: "Usage", 3: "NotFound", 4: "PreconditionFailed", 5: "Busy",
           6: "OutcomeUnknown", 123: "LeaseLost", 124: "NotAcquired", 125: "Unreachable"}
 HELD = 'echo "$LATCHKEY_FENCING_TOKEN" >&3; exec 3>&-; exec cat <&4 >/dev/null'
@@ -73,7 +73,7 @@ class Driver:
         return process
 
     def _run(self, number, *words, statuses=(0,)):
-        """What it prints, and its status, which is one of these."""
+        """The output of the program, and its status, which is one of `statuses`."""
         process = self._start(number, *words)
         output, said = process.communicate()
         if process.returncode not in statuses:
@@ -92,7 +92,7 @@ class Driver:
         self.options = ["--url", urls[0], "--timeout-seconds", str(math.ceil(timeout)),
                         "--patience-seconds", str(math.ceil(patience))]
         if token is not None:
-            # Another one for each client; it is gone with the process.
+            # A new file for each client; it is removed with the process.
             self.token_file = tempfile.NamedTemporaryFile(  # noqa: SIM115
                 "w", prefix="latchkey-token-")
             self.token_file.write(token)
@@ -189,7 +189,7 @@ class Driver:
         return status == 0
 
     def call_lost(self, _, lease):
-        # The program has ended its child.
+        # `latchkey lock` has ended its child.
         status, said = self.leases[lease].ended()
         if status != 123:
             raise failed(status, said)
@@ -218,7 +218,7 @@ def failed(status, said):
 
 
 class Lease:
-    """A run of `latchkey lock`. It is held once the child has said its token."""
+    """A run of `latchkey lock`. The lock is held once the child has printed its token."""
 
     def __init__(self, driver, number, name, *flags):
         tells, child_tells = os.pipe()
@@ -241,7 +241,7 @@ class Lease:
     def _await(self, child_tells):
         self.said = self.process.stderr.read()
         self.process.wait()
-        # Nothing else writes: the reader comes to the end.
+        # This was the only writer left: the reader sees the end.
         os.close(child_tells)
         self.over.set()
 
@@ -282,6 +282,6 @@ class Watch:
 
 if __name__ == "__main__":
     sys.set_int_max_str_digits(0)
-    # What a shell has started in the background ignores it, and so would the programs started here.
+    # A shell starts background programs with SIGINT ignored, and their children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     Driver().serve()

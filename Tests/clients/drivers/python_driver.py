@@ -4,7 +4,7 @@
     python_driver.py [--asyncio]
 
 Each call has a thread of its own, or with `--asyncio` a task. `fork` answers with a socket on which
-a child of this process goes on with the same client, leases and watches.
+a child of this process continues with the same client, leases and watches.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def shown(call, result):
 
 
 class Objects:
-    """The client, and what it has given, by number. A fork copies them."""
+    """The client and the objects that it has returned, by number. A fork copies them."""
 
     def __init__(self):
         self.client, self.by_number, self.numbers = None, {}, itertools.count(1)
@@ -61,7 +61,7 @@ class Objects:
 
 
 async def call_of(name, arguments, objects, settle):
-    """What a call gives. `settle` waits for the result of one of the client, of either kind."""
+    """The result of a call. `settle` waits for a result of the client, of either kind."""
     client = objects.client
     if name == "open":
         if client is not None:
@@ -117,7 +117,7 @@ def answer_to(number, result=None, error=None):
 
 
 class Threads:
-    """Each call in a thread, which its coroutine never leaves."""
+    """Runs each call in a thread, which its coroutine never leaves."""
 
     def __init__(self, source, sink, objects=None):
         self.source, self.sink, self.output = source, sink, threading.Lock()
@@ -170,13 +170,13 @@ class Threads:
             connection, _ = listener.accept()
         with connection, connection.makefile("r") as source, connection.makefile("w") as sink:
             Threads(source, sink, self.objects).run()
-        # As a program ends, but not the loop of the parent, which this is a copy of.
+        # Ends like a program, but without the parent's loop, of which this process has a copy.
         atexit._run_exitfuncs()
         os._exit(0)
 
 
 class Tasks:
-    """Each call in a task."""
+    """Runs each call in a task."""
 
     def __init__(self):
         self.objects, self.tasks = Objects(), {}
@@ -211,7 +211,7 @@ class Tasks:
             self.write(answer_to(number, error=error))
 
     def ended(self, number, task):
-        """One that was cancelled before it began has not answered."""
+        """Answers for a task that was cancelled before it began."""
         if task.cancelled():
             self.write(answer_to(number, error=asyncio.CancelledError()))
 

@@ -1,6 +1,6 @@
 /**
- * Calls the TypeScript client as JSON lines on stdin ask, and answers on stdout. Calls run at the
- * same time. `typescript_package.build_driver` compiles it beside the package.
+ * Makes the calls of the TypeScript client that JSON lines on stdin request; answers go to stdout.
+ * Calls run at the same time. `typescript_package.build_driver` compiles it with the package.
  */
 
 import {
@@ -14,7 +14,7 @@ declare const process: {
   exit(): void;
 };
 
-// The types of arguments are those of the protocol, which the suite keeps to.
+// The protocol defines the types of arguments, and the suite keeps to them.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Arguments = Record<string, any>;
 type Call = (args: Arguments, signal: AbortSignal) => unknown;
@@ -24,7 +24,7 @@ let count = 0;
 const leases = new Map<number, Lease>();
 interface Watching {
   events: AsyncGenerator<WatchEvent>;
-  /** Asked for before the suite does, so that the watch begins at once. */
+  /** Requested before the suite asks, so that the watch begins at once. */
   first: Promise<IteratorResult<WatchEvent>> | undefined;
   abort: AbortController;
 }
@@ -37,7 +37,7 @@ function opened(): Latchkey {
   return client;
 }
 
-/** Arguments of the protocol under the names that the client has for them; no undefined ones. */
+/** Arguments of the protocol under the client's names for them; without undefined ones. */
 function options(args: Arguments, names: Record<string, string>, signal: AbortSignal): Arguments {
   const found: Arguments = { signal };
   for (const [name, own] of Object.entries(names)) {

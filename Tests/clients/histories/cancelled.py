@@ -1,4 +1,4 @@
-"""What calls got that were cancelled is given back: all of it, where nothing else fails."""
+"""Results of cancelled calls are given back: all of them, if nothing else fails."""
 
 import json
 import random
@@ -43,9 +43,9 @@ def removals(service, client):
 
 
 def cancel_each(service, driver, prefix, draw):
-    """Pops wait. Jobs come while they are cancelled. Returns the jobs that callers got."""
+    """Cancels waiting pops while jobs arrive. Returns the jobs that callers got."""
     pops = [driver.begin("pop", prefix=prefix, wait=60) for _ in range(JOB_COUNT)]
-    # Most of them wait at the service then.
+    # By then, most of the pops wait at the service.
     driver.call("count", prefix=prefix)
     given = []
     for number, pop in enumerate(pops):

@@ -1,4 +1,4 @@
-"""The drivers: programs that make the calls of a client, which lines of JSON tell them."""
+"""The drivers: programs that make the calls of a client, as lines of JSON tell them."""
 
 import concurrent.futures
 import contextlib
@@ -16,13 +16,13 @@ from process import PATIENCE_SECONDS, Failure
 DRIVERS = pathlib.Path(__file__).resolve().parent.parent / "drivers"
 PYTHON = DRIVERS.parent.parent.parent / ".build-tools" / "python" / "bin" / "python"
 CLIENTS = ("python", "asyncio", "typescript", "command-line")
-# That of TypeScript is compiled first.
+# The driver of TypeScript is compiled first.
 COMMANDS = {
     "python": [PYTHON, DRIVERS / "python_driver.py"],
     "asyncio": [PYTHON, DRIVERS / "python_driver.py", "--asyncio"],
     "command-line": [PYTHON, DRIVERS / "command_line_driver.py"],
 }
-# Errors that do not say "nothing was changed", and those that do. Others are mistakes.
+# Errors of writes with an unknown result, and of writes that changed nothing. Others are mistakes.
 DOUBTFUL = ("OutcomeUnknown", "Cancelled", "Died")
 REFUSALS = ("Unreachable", "NotLatchkey", "Busy", "LeaseLost", "NotAcquired", "NotFound",
             "PreconditionFailed")
@@ -63,14 +63,14 @@ class Call:
 
 
 class Driver:
-    """A process that makes calls, each at once. `name` is that of its client, and a number."""
+    """A process that makes calls, all at the same time. `name`: its client, and a number."""
 
     def __init__(self, name, requests, answers, process=None):
         self.name, self.process = name, process
         self.requests = requests
         self.numbers, self.lock, self.calls = itertools.count(1), threading.Lock(), {}
         self.is_over = self.was_ended = False
-        # What it was opened with, if that matters.
+        # The options that it was opened with, if they matter.
         self.bounds = None
         threading.Thread(target=self._read, args=[answers], daemon=True).start()
 
@@ -105,14 +105,14 @@ class Driver:
         return self.begin(call, **arguments).result()
 
     def fork(self, name):
-        """The driver of a child, which goes on with the same client."""
+        """The driver of a child, which continues with the same client."""
         path = self.call("fork")
         path = path["socket"] if isinstance(path, dict) else path
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(PATIENCE_SECONDS)
             connection.connect(path)
             connection.settimeout(None)
-            # It stays open as long as one of these.
+            # The connection stays open as long as one of these files.
             return Driver(name, connection.makefile("w", encoding="utf-8"),
                           connection.makefile("r", encoding="utf-8"))
 
@@ -120,13 +120,13 @@ class Driver:
         os.kill(self.process.pid, number)
 
     def end(self):
-        """Calls without an answer are "Died" then."""
+        """Ends the driver. Calls without an answer end as "Died"."""
         self.was_ended = True
         if self.process is None:
             self.begin("close")
             self.requests.close()
             return
-        # With its children, which hold its output open.
+        # Also ends its children, which hold its output open.
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 

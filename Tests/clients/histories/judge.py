@@ -1,7 +1,7 @@
-"""Whether what the clients said agrees with the service's own history.
+"""Whether the results that clients got agree with the service's own history.
 
-The history has all changes, in their order. Each write of a client has a name of its own, so what
-was made, how often, and by whose call, is read off: no search, no doubt. Each function returns
+The history has all changes, in their order. Each write of a client has a unique name, so the
+history shows without doubt what was made, how often, and by which call. Each function returns
 sentences, one for each violation.
 """
 
@@ -14,7 +14,7 @@ END = "end"
 
 @dataclasses.dataclass
 class Write:
-    """A write with a name of its own. `fate`: "made", "refused" or "unknown"."""
+    """A write with a unique name. `fate`: "made", "refused" or "unknown"."""
 
     driver: str
     kind: str
@@ -25,10 +25,10 @@ class Write:
 
 @dataclasses.dataclass
 class Grant:
-    """A lock that a client had: surely held from `begin` until `end`, says the client.
+    """A lock that a client had. According to the client it surely held it from `begin` to `end`.
 
-    `begin` is read from the clock after the answer, `end` is the time before a question plus what
-    the answer promises. So two that overlap do, however late the answers came.
+    `begin` is the time after the answer. `end` is the time before a question plus the time that its
+    answer promises. So two grants that overlap here did overlap, however late the answers came.
     """
 
     driver: str
@@ -40,7 +40,7 @@ class Grant:
 
 @dataclasses.dataclass
 class Attempt:
-    """A worker had a job. Its steps were to create `mark`."""
+    """A job that a worker had. Its steps were to create `mark`."""
 
     driver: str
     job: str
@@ -57,7 +57,7 @@ class Pop:
 
 @dataclasses.dataclass
 class Followed:
-    """What a watch said, in order. `is_whole`: until the last change."""
+    """The events of a watch, in order. `is_whole`: it got the last change."""
 
     driver: str
     names: tuple
@@ -71,19 +71,19 @@ class Followed:
 
 @dataclasses.dataclass
 class Records:
-    """What all clients said. Threads add to the lists."""
+    """The results that all clients got. Threads add to the lists."""
 
     writes: list = dataclasses.field(default_factory=list)
     grants: list = dataclasses.field(default_factory=list)
     attempts: list = dataclasses.field(default_factory=list)
     pops: list = dataclasses.field(default_factory=list)
     followed: list = dataclasses.field(default_factory=list)
-    # Sentences about answers that are wrong by themselves.
+    # Sentences about answers that are wrong in themselves.
     wrong: list = dataclasses.field(default_factory=list)
 
 
 def changes(service):
-    """All that the history has."""
+    """All changes of the history."""
     after, found = 0, []
     while True:
         page = service.ask_json(f"/v1/changes?after={after}&limit=1000")
@@ -94,7 +94,7 @@ def changes(service):
 
 
 class Truth:
-    """The history of the service: its effects in order, and those of each name."""
+    """The history of the service: its effects in order, and the effects of each name."""
 
     def __init__(self, changes):
         self.effects = [
@@ -126,7 +126,7 @@ def writes(records, truth):
         kind = "delete" if write.kind == "delete" else "put"
         count = truth.count(write.name, kind)
         if write.name.startswith("pops/"):
-            # A pop that was cancelled puts its job again; see `pops`.
+            # A cancelled pop puts its job back; see `pops`.
             count = min(count, 1)
         if count not in ALLOWED[write.fate]:
             what = {0: "was lost", 1: "was made"}.get(count, f"was made {count} times")
@@ -135,7 +135,7 @@ def writes(records, truth):
 
 
 def sums(records, truth):
-    """A counter that all increment. Each sum is one that the counter had, and comes once."""
+    """Checks the shared counter. Each sum is one that it had, and appears once."""
     counted = truth.count("shared")
     made = [write for write in records.writes if write.kind in ("sum", "transaction")]
     said = [write.said for write in made if write.kind == "sum" and write.fate == "made"]
@@ -149,7 +149,7 @@ def sums(records, truth):
 
 
 def holders(grants):
-    """No client holds a lock while another one holds it too."""
+    """Two clients never hold a lock at the same time."""
     by_lock = collections.defaultdict(list)
     for grant in grants:
         by_lock[grant.lock].append(grant)
@@ -166,12 +166,12 @@ def holders(grants):
 
 
 def fences(truth):
-    """The tokens of writes that were made under a guard never go back."""
+    """The tokens of guarded writes never go back."""
     last = {}
     for _, kind, name, value in truth.effects:
         if name.startswith("fences/") and kind == "put":
             if value < last.get(name, 0):
-                yield f"{name}: the token {value} wrote behind {last[name]}"
+                yield f"{name}: the token {value} wrote after {last[name]}"
             last[name] = value
 
 
@@ -188,9 +188,9 @@ def jobs(records, truth):
 
 
 def pops(records, truth):
-    """Each pop removes one, which its answer names. One in doubt can have removed one."""
+    """Each pop removes one job, which its answer names. A pop in doubt may have removed one."""
     given = collections.Counter(pop.name for pop in records.pops if pop.fate == "made")
-    # What a cancelled one got is given back, if that is not lost, too.
+    # A cancelled pop gives its job back, unless that fails too.
     unknown = sum(pop.fate in ("unknown", "cancelled") for pop in records.pops)
     missing = returned = 0
     for name in [name for name in truth.of if name.startswith("pops/")]:
@@ -214,8 +214,8 @@ def watches(followed, truth):
 
 
 def _broken(each, truth):
-    """What is wrong with the events of a watch, or None."""
-    # Behind the last change come expiries, which no watch waits for.
+    """The error in the events of a watch, or None."""
+    # After the last change come expiries, which no watch waits for.
     expected = [effect for effect in truth.effects[:truth.end] if effect[2] in each.names
                 or effect[2].startswith(each.prefixes)]
     position, state = 0, {} if each.is_initial else None
@@ -236,7 +236,7 @@ def _broken(each, truth):
             last = {effect[2]: effect for effect in expected[:position]}
             wanted = {name: (effect[0], effect[3]) for name, effect in last.items()
                       if effect[1] == "put"}
-            # What is over is not shown, also before the commit that removes it.
+            # An expired property is not shown, also before the commit that removes it.
             over = {name for name in wanted.keys() - state.keys() if next(
                 (effect[1] for effect in expected[position:] if effect[2] == name), "") == "expire"}
             if state != {name: wanted[name] for name in wanted.keys() - over}:

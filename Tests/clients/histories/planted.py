@@ -1,4 +1,4 @@
-"""Mistakes of a client that the judge has to find: a driver in a disguise makes them."""
+"""Mistakes of a client that the judge has to find: a disguised driver makes them."""
 
 import collections
 import re
@@ -7,10 +7,10 @@ from drivers import CallError
 from judge import END, Attempt, Grant, Pop, Records, Truth, Write, holders, judge
 from process import Failure
 
-# Enough answers are lost.
+# Rates at which enough answers are lost.
 RATES = {"cut after it is passed on": 15, "own answer after it is passed on": 15}
 DELAYS = (0.001, 0.01)
-# Each has a sentence of the judge.
+# Each mistake, and the judge's sentence for it.
 FOUND = {
     "an increment without a key is repeated": r"increment that was made was made 2 times",
     "a write whose answer is lost is said to be refused": r"put that was refused was made",
@@ -22,12 +22,12 @@ FOUND = {
 
 
 class Mistaken:
-    """A driver without keys that makes each of these mistakes, now and then or always."""
+    """A driver without keys that makes each of these mistakes, sometimes or always."""
 
     def __init__(self, driver):
         self.driver = driver
         self.event_count = 0
-        # How often each was made so that the history shows it.
+        # How often each mistake was made and is visible in the history.
         self.made = collections.Counter()
 
     def __getattr__(self, name):
@@ -46,7 +46,7 @@ class Mistaken:
             said = self.driver.call(call, **arguments)
         except CallError as error:
             if error.kind == "OutcomeUnknown" and call == "increment":
-                # All share one counter, and a sum of it tells nothing.
+                # All clients share this counter, so its sum shows no mistake.
                 self.made[call] += arguments["name"] != "shared"
                 return self.call(call, **arguments)
             if error.kind == "OutcomeUnknown" and call == "put":
@@ -66,7 +66,7 @@ class Mistaken:
         return said
 
     def has_made_all(self, records):
-        """Each of them, and more pops than are in doubt."""
+        """Whether each mistake was made, and more pops than are in doubt."""
         unknown = sum(pop.fate in ("unknown", "cancelled") for pop in records.pops)
         return (min(self.made[call] for call in ("increment", "put", "finish", "next")) >= 3
                 and self.made["pop"] > unknown + 3 and any(holders(records.grants)))
@@ -88,7 +88,7 @@ def check(violations):
 
 
 def check_by_hand():
-    """Each sentence of the judge has a history that it is for."""
+    """Checks each sentence of the judge with a history made for it."""
     for what, sentence, records, effects in by_hand():
         changes = [{"revision": revision, "effects": [{
             "type": kind, "name": name, "value": value}]}
@@ -99,7 +99,7 @@ def check_by_hand():
 
 
 def by_hand():
-    """What is wrong, the sentence, the records, and the effects."""
+    """The mistake, the sentence, the records, and the effects."""
     yield "a write is lost", "a put that was made was lost", Records(
         writes=[Write("a", "put", "ops/1", "made")]), []
     yield "a write that was refused is made", "a delete that was refused was made", Records(
@@ -116,7 +116,7 @@ def by_hand():
         grants=[Grant("a", "l", 1, 0, 1), Grant("b", "l", 1, 2, 3)]), []
     yield "a lock has two holders", "two holders at once: a for another 0.500 s", Records(
         grants=[Grant("a", "l", 1, 0, 2), Grant("b", "l", 2, 1.5, 3)]), []
-    yield "a token goes back", "the token 1 wrote behind 2", Records(), [
+    yield "a token goes back", "the token 1 wrote after 2", Records(), [
         ("put", "fences/l", 2), ("put", "fences/l", 1)]
     yield "a job is lost", "jobs/1 was lost", Records(), [
         ("put", "jobs/1", 1), ("delete", "jobs/1", None)]

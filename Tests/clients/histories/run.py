@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Judges what clients say while network, service and clients fail: exactly, by the history.
+"""Judges the results of clients while network, service and clients fail: exactly, by the history.
 
     Tests/clients/histories/run.py --binary .build-release/bin/latchkey
 
 Drivers of all clients use one service through a faulty proxy. The service is killed, ended and
-stopped; drivers are killed, stopped and fork. Then the judge compares what the clients were told
-with the history. A minute; `make client-histories` is the long form. Needs what
+stopped; drivers are killed, stopped and fork. Then the judge compares the results of the clients
+with the history. It takes a minute; `make client-histories` is the long form. Needs what
 `scripts/require` installs for `test` and `clients`.
 """
 
@@ -38,7 +38,7 @@ import workloads  # noqa: E402
 
 HISTORY = "512MiB"
 OPTIONS = {"timeout": 2, "patience": 5}
-# Calls of every second driver often end before there is an answer.
+# Calls of every second driver often time out before their answer.
 IMPATIENT = {"timeout": 1, "patience": 1}
 
 
@@ -70,21 +70,21 @@ def run_all(arguments, log):
 
 
 class Run:
-    """A service, a proxy and drivers, of which each can fail. A context manager."""
+    """A service, a proxy and drivers; each of them can fail. A context manager."""
 
     def __init__(self, arguments, log, seconds=0):
         self.arguments, self.log, self.seconds = arguments, log, seconds
         self.random = random.Random(f"run {arguments.seed}")
         self.plan = Plan(arguments.seed)
         self.records = Records()
-        # Jobs are done until none is left.
+        # Set when no more work is added, and when no job is left.
         self.is_over, self.is_done = threading.Event(), threading.Event()
         self.drivers, self.workers, self.counts = [], [], collections.Counter()
         self.stack = contextlib.ExitStack()
         self.lock = threading.Lock()
-        # Chooses other strategies, if they are to be switched.
+        # Chooses other strategies in runs with switches.
         self.switcher = None
-        # Drivers are replaced by ones that make mistakes.
+        # Replaces drivers by ones that make mistakes.
         self.disguise = lambda driver: driver
 
     def __enter__(self):
@@ -119,7 +119,7 @@ class Run:
         worker.start()
 
     def employ(self, driver):
-        """All kinds of workers for a driver."""
+        """Starts all kinds of workers for a driver."""
         fork = self.fork if driver.client == "python" else None
         for _ in range(2):
             self.add(workloads.Locker, driver, fork=fork)
@@ -138,7 +138,7 @@ class Run:
             return driver.fork(f"{driver.client} child {self.counts['forks']}")
 
     def fail(self):
-        """Faults of processes, one after the other, until the time is over."""
+        """Makes faults of processes, one after the other, until the time is over."""
         end = time.monotonic() + self.seconds
         faults = [self.restart_killed, self.restart_ended, self.stop_service, self.stop_driver,
                   self.kill_driver, self.cut]
@@ -158,7 +158,7 @@ class Run:
         self.restart()
 
     def restart(self):
-        """It is away for a moment, and begins with other connections."""
+        """Starts the service again after a moment."""
         self.is_over.wait(self.random.uniform(0, 1))
         self.service.__enter__()
         self.proxy.target = self.service.address
@@ -176,7 +176,7 @@ class Run:
         send_signal(signal.SIGCONT)
 
     def kill_driver(self):
-        """Another one takes its place."""
+        """Replaces a driver by another one."""
         driver = self.random.choice(self.drivers)
         self.drivers.remove(driver)
         driver.end()
@@ -192,11 +192,11 @@ class Run:
 
     def calm(self):
         self.plan.is_calm = True
-        # What is under way has its faults.
+        # Requests in progress still have their faults.
         self.proxy.cut()
 
     def await_all(self, clients):
-        """Each client makes all that is judged: otherwise one that always fails would pass."""
+        """Waits until each client did all that is judged: one that always fails must not pass."""
         def missing():
             self.check_workers()
             records = self.records
@@ -213,7 +213,7 @@ class Run:
         await_true(lambda: f"each client makes all: {missing()}", lambda: not missing())
 
     def settle(self):
-        """Without faults, all work comes to its end. Returns the violations."""
+        """Ends all work without faults. Returns the violations."""
         self.calm()
         self.is_over.set()
         self.join(lambda worker: worker.is_over is self.is_over)
@@ -272,7 +272,7 @@ def try_clients(arguments, clients, log):
 
 
 def find_planted(arguments, log):
-    """One driver makes all mistakes that the judge is for, beside one that makes none."""
+    """Runs a driver that makes all the mistakes, and one that makes none."""
     client = next((each for each in arguments.client if each != "command-line"), "python")
     with Run(arguments, log) as run:
         run.plan = run.proxy.plan = Plan(arguments.seed, planted.RATES, planted.DELAYS)
@@ -281,7 +281,7 @@ def find_planted(arguments, log):
         mistaken = run.add_driver(client, keys=False)
         for driver in (honest, mistaken):
             run.employ(driver)
-            # So that they want a lock at once.
+            # So that both want a lock at once.
             for _ in range(2):
                 run.add(workloads.Locker, driver)
         await_true(lambda: f"each mistake: {told(mistaken.made)}",

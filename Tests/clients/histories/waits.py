@@ -1,4 +1,4 @@
-"""Locks that others hold for longer than the time to live which the waiting client asks for."""
+"""Locks that others hold for longer than the time to live that the waiting client asks for."""
 
 import collections
 import concurrent.futures
@@ -10,14 +10,14 @@ from judge import changes
 from process import PATIENCE_SECONDS, Failure, Latchkey
 
 RUNS = 200
-# A third of it is enough for all renewals, also on a slow machine.
+# Renewals come after a third of it: this is enough also on a slow machine.
 TTL_SECONDS, DELAY_SECONDS = 6, 0.005
-# One after the other is free.
+# The locks become free one after the other.
 HELD_SECONDS_MIN, HELD_SECONDS_MORE = 6.5, 0.06
 
 
 def try_waits(arguments, log):
-    """With a delay each way, each of them gets the lock, and the first grant is kept."""
+    """With a delay each way, each client gets its lock, and keeps the first grant."""
     clients = arguments.client
     with Latchkey(arguments.binary, log=log) as service, FaultyProxy(
             service.address, plan=lambda: Fault(there=DELAY_SECONDS, back=DELAY_SECONDS)) as proxy:
@@ -33,7 +33,7 @@ def try_waits(arguments, log):
     print(f"   {RUNS} runs of {', '.join(clients)}: {grants.total()} grants")
     for index, client in enumerate(clients):
         runs = range(index, RUNS, len(clients))
-        # On a busy machine, a client can be too late to renew one.
+        # On a busy machine, a client can be too late to renew one grant.
         if not any(grants[str(number)] == 1 for number in runs):
             raise Failure(f"{client} gives each first grant back")
 
@@ -48,7 +48,7 @@ def try_client(arguments, log, service, proxy, client, runs):
 
 
 def wait(service, driver, numbers):
-    """All at once."""
+    """Waits for all locks at the same time."""
     begun = {}
     for index, number in enumerate(numbers):
         held = HELD_SECONDS_MIN + index * HELD_SECONDS_MORE

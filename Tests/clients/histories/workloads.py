@@ -1,6 +1,6 @@
-"""What the clients do: each worker is a thread that makes one call of a driver after the other.
+"""The work of the clients: each worker is a thread that makes one call of a driver after the other.
 
-The workers note what they were told, for the judge. They go on until `is_over`, whatever happens.
+The workers record their results, for the judge. They continue until `is_over`, whatever happens.
 """
 
 import contextlib
@@ -17,12 +17,12 @@ LOCKS = ("locks/a", "locks/b", "locks/c")
 PAUSE_SECONDS_MAX = 0.05
 KINDS = ("put", "increment", "merge", "transaction", "sum", "delete")
 CANCELLED_OF_100, FORKED_OF_100 = 10, 20
-# More are not made. In the end, all are done.
+# A producer makes no more while so many jobs wait. In the end, all are done.
 WAITING_COUNT_MAX = 20
 
 
 class Worker(threading.Thread):
-    """Works with a driver until the driver or the run is over. `failure`: what ended it."""
+    """Works with a driver until the driver or the run is over. `failure`: the error, if any."""
 
     numbers = itertools.count(1)
 
@@ -50,7 +50,7 @@ class Worker(threading.Thread):
         return self.random.uniform(0, 100) < of_100
 
     def call(self, call, may_cancel=False, /, **arguments):
-        """A waiting call is cancelled now and then."""
+        """Makes a call; sometimes cancels a waiting one."""
         begun = self.driver.begin(call, **arguments)
         if may_cancel and self.chance(CANCELLED_OF_100):
             self.is_over.wait(self.random.uniform(0, 0.5))
@@ -58,7 +58,7 @@ class Worker(threading.Thread):
         return begun.result()
 
     def write(self, kind, name, call, /, **arguments):
-        """Notes a write. Returns the answer, or None if it was not made."""
+        """Makes and records a write. Returns the record."""
         note = Write(self.driver.name, kind, name, "unknown")
         try:
             note.said = self.driver.call(call, **arguments)
@@ -71,7 +71,7 @@ class Worker(threading.Thread):
 
 
 class Writer(Worker):
-    """Writes of all kinds, each under a name of its own, and a counter that all share."""
+    """Writes of all kinds, each under a unique name, and a counter that all clients share."""
 
     def work(self):
         name = f"ops/{self.driver.name}/{next(self.numbers)}"
@@ -92,10 +92,10 @@ class Writer(Worker):
                 kind, name, kind, then=[{"increment": name}, {"increment": "shared"}],
                 when=[{"name": name, "absent": True}])
             if note.fate == "made" and not note.said["succeeded"]:
-                # It says that the name was there: somebody has made it, and only this call can.
+                # The answer says that the name exists, but only this call can have made it.
                 self.records.wrong.append(f"{self.driver.name}: {name} was there before")
         elif kind == "sum":
-            # Together with a mark of its own it would be a transaction.
+            # With a mark of its own it would be a transaction.
             self.write(kind, name, "increment", name="shared", by=1)
         elif self.write("put", name, "put", name=name, value=1).fate == "made":
             note = self.write(kind, name, kind, name=name)
@@ -115,10 +115,10 @@ class Locker(Worker):
 
     def work(self):
         name = self.random.choice(LOCKS)
-        # The command line takes no less than a second.
+        # The command line takes at least a second.
         ttl = self.random.choice((1 if self.driver.client == "command-line" else 0.5, 1, 1, 2))
         try:
-            # Often longer than the time to live.
+            # The wait is often longer than the time to live.
             lease = self.call("acquire", True, name=name, ttl=ttl, wait=10)
         except CallError:
             return
@@ -127,7 +127,7 @@ class Locker(Worker):
         self.hold(grant, lease["lease"], ttl)
 
     def hold(self, grant, lease, ttl):
-        # Now and then for longer than one time to live: it is renewed.
+        # Sometimes for longer than one time to live: then the lease is renewed.
         until = time.monotonic() + ttl * self.random.choice((0.1, 0.2, 0.5, 1.5))
         while True:
             with contextlib.suppress(CallError):
@@ -147,7 +147,7 @@ class Locker(Worker):
     def look(self, grant, lease):
         """Whether the lease is still held."""
         if self.driver.client == "command-line":
-            # It does not say for how long. Its tokens are judged.
+            # The command line does not report the time left. Its tokens are judged.
             return True
         asked = time.monotonic()
         try:
@@ -159,7 +159,7 @@ class Locker(Worker):
         return left > 0
 
     def check_fork(self, lease):
-        """A child has no lease of its parent's, and goes on with connections of its own."""
+        """A child has no lease of its parent, and uses connections of its own."""
         child = self.fork(self.driver)
         left = child.call("remaining", lease=lease)
         released = child.call("release", lease=lease)
@@ -177,7 +177,7 @@ class Producer(Worker):
 
     def work(self):
         number = next(self.numbers)
-        # The command line has no claims, and may be alone.
+        # The command line has no claims, and it may be the only client.
         for prefix in ("pops",) if self.driver.client == "command-line" else ("jobs", "pops"):
             name = f"{prefix}/{self.driver.name}/{number}"
             try:
@@ -190,7 +190,7 @@ class Producer(Worker):
 
 
 class Jobber(Worker):
-    """Does jobs: what a job does is made in the transaction that ends it."""
+    """Does jobs: the transaction that ends a job also makes its effects."""
 
     def work(self):
         try:
@@ -214,15 +214,15 @@ class Jobber(Worker):
             attempt.fate = "made"
         except CallError as error:
             attempt.fate = error.fate
-            # Otherwise it may be renewed, for another attempt.
+            # Otherwise the lease may be renewed, and no other attempt can begin.
             with contextlib.suppress(CallError):
                 self.driver.call("abandon", lease=job["lease"])
 
 
 class Popper(Worker):
-    """Pops jobs, which are lost if an answer is: then the call says that it is in doubt.
+    """Pops jobs. A job is lost if the answer is; then the call reports an unknown result.
 
-    What one that was cancelled got is given back, unless the faults go on; see `cancelled.py`.
+    The result of a cancelled pop is given back, unless the faults continue; see `cancelled.py`.
     """
 
     def work(self):
@@ -274,12 +274,12 @@ WATCHES = (
     {"names": [END, "shared"], "after": 0},
 )
 
-# These go on when the faults are over.
+# These continue when the faults are over.
 LASTING = (Jobber, Follower)
 
 
 def take_each_lock(driver):
-    """In the end, everyone gets every lock."""
+    """In the end, each driver gets every lock."""
     for name in LOCKS:
         lease = await_true(f"{driver.name} gets {name}", lambda name=name: acquire(driver, name))
         driver.call("release", lease=lease["lease"])

@@ -1,4 +1,4 @@
-/** Whose an answer is, what it says, and what a request that had none means. */
+/** The source and the content of an answer, and the meaning of a missing one. */
 
 import {
   Busy, LatchkeyError, NotLatchkey, OutcomeUnknown, Problem, Unreachable, problem, retryAfter,
@@ -17,16 +17,16 @@ export async function received(answer: Response): Promise<Answer> {
   return { status, headers, body: await answer.arrayBuffer() };
 }
 
-/** An attempt that has not done what it should, and what follows from it. */
+/** A failed attempt, and its consequences. */
 export class Failure extends Error {
   readonly error: LatchkeyError;
-  /** It is tried again. */
+  /** Whether to try again. */
   readonly passes: boolean;
-  /** The write may have been made. */
+  /** Whether the write may have been made. */
   readonly isInDoubt: boolean;
-  /** Nothing answered; another address may. */
+  /** Whether there was no answer; another address may give one. */
   readonly isSilent: boolean;
-  /** Seconds before the next attempt, if the answer says so. */
+  /** Seconds before the next attempt, if the answer has them. */
   readonly delay: number;
 
   constructor(error: LatchkeyError, what: {
@@ -44,7 +44,7 @@ export class Failure extends Error {
 const passingInDoubt = [408, 500, 502, 503, 504];
 const passing = [425, 429];
 
-/** An answer that is not the promised one. */
+/** The failure for an answer without the expected status. */
 export function failureOf(base: string, answer: Answer): Failure {
   const { status, headers, body } = answer;
   const found = problem(status, headers, new TextDecoder().decode(body));
@@ -55,7 +55,7 @@ export function failureOf(base: string, answer: Answer): Failure {
   // The write was made once, and its answer was too long to be kept.
   if (found?.type === "answer-not-kept") return new Failure(new OutcomeUnknown(found.message));
   if (found) return new Failure(found);
-  // What a browser does not follow has no status.
+  // A redirect that a browser does not follow has no status.
   const what = status === 0 ? "a redirect" : `status ${status}`;
   const message = `${base}: ${what}, and not from Latchkey`;
   const delay = retryAfter(headers);
@@ -76,7 +76,7 @@ interface Cause {
   syscall?: unknown;
 }
 
-/** `fetch` has ended with an error. Only Node tells which. */
+/** The failure for an error of `fetch`. Only Node tells the reason. */
 export function failureOfFetch(base: string, error: unknown): Failure {
   const cause = ((error as { cause?: unknown } | undefined)?.cause ?? error) as
     Cause & { message?: unknown; errors?: Cause[] } | undefined;
@@ -89,21 +89,21 @@ export function failureOfFetch(base: string, error: unknown): Failure {
   if (code.startsWith("HPE_") && !code.startsWith("HPE_INVALID_EOF")) {
     return new Failure(new NotLatchkey(`${base}: the answer is not HTTP (${code})`, error));
   }
-  // One for each address that a name has.
+  // One for each address of a name.
   const parts = cause?.errors?.length ? cause.errors : [cause ?? {}];
   const isInDoubt = !parts.every(({ code, syscall }) =>
     neverSent.includes(String(code)) || syscall === "connect");
   return new Failure(unreachable, { passes: true, isSilent: true, isInDoubt });
 }
 
-/** An answer with the right status that Latchkey would not give. */
+/** An answer with the right status that is not Latchkey's. */
 export class Unfit extends Error {}
 
 function fits(condition: boolean, what: string): asserts condition {
   if (!condition) throw new Unfit(what);
 }
 
-// What an answer says, or `Unfit`, or `SyntaxError`.
+// Readers of an answer; they throw `Unfit` or `SyntaxError`.
 
 export function nothing(): void {}
 
@@ -126,7 +126,7 @@ export function json({ headers, body }: Answer): unknown {
   return parse(text);
 }
 
-/** The value of one property, which has a tag, too. */
+/** The value of one property; the answer must have a tag, too. */
 export function value(answer: Answer): unknown {
   revision(answer);
   return json(answer);
@@ -158,7 +158,7 @@ export function object<Value>(members: Record<string, string>): (answer: Answer)
 export const outcome =
   object<Outcome>({ succeeded: "boolean", revision: "number", results: "array" });
 
-/** Whether a problem says what became of an earlier attempt with the same key, too. */
+/** Whether a problem also decides an earlier attempt with the same key. */
 export function isSettled(error: LatchkeyError): boolean {
   return error instanceof Problem && ![401, 403, 421, 429, 503].includes(error.status)
     && error.type !== "outcome-unknown";

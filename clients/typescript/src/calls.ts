@@ -1,11 +1,11 @@
-/** What the calls have in common. */
+/** Helpers that the calls share. */
 
 import { object } from "./answers.js";
 import { checkedSeconds } from "./clock.js";
 import { NotFound } from "./errors.js";
 import type { CallOptions, Property, Step, TimeOptions } from "./types.js";
 
-/** What a handler of `work` returns: steps, at once or one after the other. */
+/** The result of a handler of `work`: steps, all at once or one after the other. */
 export type Steps = Iterable<Step> | AsyncIterable<Step> | void;
 
 export interface Page {
@@ -15,7 +15,7 @@ export interface Page {
 
 export const readPage = object<Page>({ properties: "array" });
 
-/** Without what is not for the request. */
+/** Only the options for the request. */
 export function only({ signal }: CallOptions): CallOptions {
   return { signal };
 }

@@ -30,8 +30,8 @@ export class Latchkey {
   }
 
   /**
-   * Ends all calls and watches, and loses all leases. The promise ends when what calls got has been
-   * given back.
+   * Ends all calls and watches, and loses all leases. The promise ends when all results of
+   * cancelled calls have been given back.
    */
   close(): Promise<void> {
     return this.#transport.close();
@@ -102,7 +102,7 @@ export class Latchkey {
     });
   }
 
-  /** Lets the time to live begin anew. Value and revision stay. Returns the revision. */
+  /** Restarts the time to live. Value and revision stay. Returns the revision. */
   async touch(
     name: string, ttl: number, options: { ifRevision?: number } & CallOptions = {},
   ): Promise<number> {
@@ -125,7 +125,7 @@ export class Latchkey {
     for (const piece of this.#pieces(wait)) {
       const found = await unlessMissing(this.#transport.ask("GET", path(name), {
         statuses: [200, 304], read, ...piece, ...only(options),
-        // Proxies want a condition where the answer can be 304.
+        // Proxies expect a condition in a request that can be answered with 304.
         params: { after, wait: 0 }, headers: { "If-None-Match": `"${after}"` },
       }), undefined, after === 0);
       if (found) return found;
@@ -153,7 +153,7 @@ export class Latchkey {
     } while (after !== undefined);
   }
 
-  /** Reads at most 128 properties at one revision. Those that do not exist are left out. */
+  /** Reads at most 128 properties at one revision. Missing ones are left out. */
   async getMany(names: string[], options: CallOptions = {}): Promise<Map<string, Property>> {
     const name = [...new Set(names)];
     if (name.length > namesMax) throw new InvalidValue(`more than ${namesMax} names`);
@@ -172,7 +172,7 @@ export class Latchkey {
     return new Map(rows.flatMap(row => row ? [[row.name, row]] : []));
   }
 
-  /** How many names start with the prefix. */
+  /** The number of names that start with the prefix. */
   async count(prefix = "", options: CallOptions = {}): Promise<number> {
     const { count } = await this.#transport.ask("GET", "/v1/count", {
       statuses: [200], read: object<{ count: number }>({ count: "number" }), params: { prefix },
@@ -182,8 +182,8 @@ export class Latchkey {
   }
 
   /**
-   * Deletes all properties whose names start with the prefix. Returns how many. Each 1000 are one
-   * commit; it is not one step if there are more.
+   * Deletes all properties whose names start with the prefix. Returns their number. Each 1000 are
+   * one commit, so more than 1000 are not removed in one step.
    */
   async deletePrefix(prefix: string, options: CallOptions = {}): Promise<number> {
     const read = object<{ count: number; more: boolean }>({ count: "number", more: "boolean" });
@@ -208,7 +208,7 @@ export class Latchkey {
     return transact(this.#transport, transaction, { wait, ...only(options) });
   }
 
-  /** What each request of a longer wait waits: the service ends a poll before its time. */
+  /** The waits of the requests for a longer wait: the service ends a poll before its time. */
   *#pieces(wait: number): Generator<{ wait: number }> {
     const { clock } = this.#transport;
     const end = clock.now() + checkedSeconds("wait", wait);
@@ -223,8 +223,8 @@ export class Latchkey {
 
   /**
    * Removes and returns the first property, by name, under the prefix; undefined if there is none
-   * for `wait` seconds. If this program dies then, the property is lost: `work` and `claim` are for
-   * jobs that must be done.
+   * for `wait` seconds. If this program dies before it has used the property, the property is lost:
+   * `work` and `claim` are for jobs that must be done.
    */
   async pop(
     prefix: string, wait = 0, options: CallOptions = {},
@@ -259,7 +259,7 @@ export class Latchkey {
       claimOf(this.#transport, outcome, step, since));
   }
 
-  /** Makes a transaction until what it grants is held; undefined after `wait` seconds. */
+  /** Repeats a transaction until its lease is held; undefined after `wait` seconds. */
   async #lease<Kind extends Lease>(
     transaction: Transaction, wait: number, signal: AbortSignal | undefined,
     granted: (outcome: Outcome, since: number) => Kind | undefined,
@@ -277,12 +277,12 @@ export class Latchkey {
   }
 
   /**
-   * Calls `handle` for one job after the other. Returns how many were finished. Ends when there is
-   * no job for `wait` seconds: without it, never. A job is finished, and the next one taken, when
-   * `handle` returns; the steps that it returns or yields are made in the same transaction, and
-   * thus once for each job. If it throws, the job comes back at once and the error is thrown here.
-   * `handle` is called at least once for a job, and again if its claim was lost. `signal` ends it
-   * between two jobs.
+   * Calls `handle` for one job after the other. Returns the number of finished ones. Ends when
+   * there is no job for `wait` seconds; without `wait`, never. When `handle` returns, its job is
+   * finished and the next one taken, in one transaction with the steps that it returns or yields:
+   * these are made once for each job. If it throws, the job comes back at once and the error is
+   * thrown here. `handle` is called at least once for a job, and again if its claim was lost.
+   * `signal` ends it between two jobs.
    */
   async work(
     jobs: string, options: ClaimOptions, handle: (claim: Claim) => Steps | Promise<Steps>,
@@ -312,7 +312,7 @@ export class Latchkey {
 
   // Locks
 
-  /** As `lock`, without a function to call: call `release` of the lease. */
+  /** Like `lock`, without a function to call: call `release` of the lease. */
   async acquire(name: string, options: LockOptions = {}): Promise<Lease> {
     const { ttl = 10, wait = Infinity, value = null, signal } = options;
     checkedSeconds("ttl", ttl);
@@ -325,8 +325,8 @@ export class Latchkey {
 
   /**
    * Calls `hold` while it holds a lock: a property that one client creates and that expires without
-   * renewal. It is renewed by a timer. If it is lost, `signal` of the lease is aborted, and `lock`
-   * throws `LeaseLost` when `hold` returns. Clients that wait get it in their order.
+   * renewal. A timer renews it. If it is lost, `signal` of the lease is aborted, and `lock` throws
+   * `LeaseLost` when `hold` returns. Waiting clients get it in their order.
    */
   async lock<Value>(
     name: string, options: LockOptions, hold: (lease: Lease) => Value | Promise<Value>,
@@ -345,7 +345,7 @@ export class Latchkey {
 
   /**
    * Calls `lead` while it leads: `lock` with the candidate as its value, for others to read.
-   * `find(name)` is the leader, and a watch of the name tells when it changes.
+   * `find(name)` gives the leader, and a watch of the name its changes.
    */
   async election<Value>(
     name: string, candidate: unknown, options: Omit<LockOptions, "value">,
@@ -357,15 +357,15 @@ export class Latchkey {
   // Watches
 
   /**
-   * The changes, without loss and repeat. It connects again whenever it is cut off, and throws what
-   * does not pass, such as `Forbidden`. It ends with `signal`, with `close`, or when the loop over
-   * it is left. The watches of one client share a stream.
+   * The changes, without losses or repeats. It reconnects after each cut, and throws errors that do
+   * not pass, such as `Forbidden`. It ends with `signal`, with `close`, or when the loop over it is
+   * left. The watches of one client share a stream.
    */
   watch(options: WatchOptions = {}): AsyncGenerator<WatchEvent> {
     return this.#watches.events(options);
   }
 
-  /** All values by name, anew after each commit: never half of a transaction. */
+  /** All values by name, after each commit: never half of a transaction. */
   async *states(
     options: Omit<WatchOptions, "initial" | "after"> = {},
   ): AsyncGenerator<Map<string, Json>> {

@@ -2,18 +2,18 @@
 
 import { Cancelled, InvalidValue } from "./errors.js";
 
-/** The time, and what happens later. */
+/** The time, and calls at a later time. */
 export interface Clock {
   /** Seconds of a clock that is never set back. */
   now(): number;
-  /** Calls a function so many seconds later. Returns a function that takes that back. */
+  /** Calls a function so many seconds later. Returns a function that cancels that. */
   later(seconds: number, call: () => void): () => void;
 }
 
-/** Timers of JavaScript end at once if they are longer. */
+/** Longer timers of JavaScript fire at once. */
 const timerMax = 2 ** 31 - 1;
 
-/** Seconds for which `performance.now` stood still, as it can while a machine sleeps. */
+/** Seconds for which `performance.now` stopped, as it can while a machine sleeps. */
 let slept = 0;
 
 export const machineClock: Clock = {
@@ -31,8 +31,8 @@ export const machineClock: Clock = {
 const listeners = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls a function when the signal is aborted. Returns a function that takes that back. A signal
- * has one listener for all functions: Node takes many for a leak.
+ * Calls a function when the signal is aborted. Returns a function that cancels that. A signal has
+ * one listener for all functions: Node reports many listeners as a leak.
  */
 export function onAbort(signal: AbortSignal, call: () => void): () => void {
   let calls = listeners.get(signal);
@@ -62,7 +62,7 @@ export class Link {
     return this.abort.signal;
   }
 
-  /** No parent holds it any more. */
+  /** Removes it from its parents. */
   unlink(): void {
     for (const undo of this.#undo) undo();
   }
@@ -77,7 +77,7 @@ export function until<Value>(signal: AbortSignal, promise: Promise<Value>): Prom
   });
 }
 
-/** Ends early, without an error, with the signal. */
+/** Waits; ends early, without an error, with the signal. */
 export function sleep(clock: Clock, seconds: number, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const end = () => {
@@ -99,13 +99,13 @@ export function cancelled(signal: AbortSignal): Cancelled {
   return reason instanceof Cancelled ? reason : new Cancelled("the call was cancelled", reason);
 }
 
-/** Throws `InvalidValue` for what is not a time. */
+/** Throws `InvalidValue` for an invalid time. */
 export function checkedSeconds(what: string, seconds: number): number {
   if (typeof seconds === "number" && seconds >= 0) return seconds;
   throw new InvalidValue(`${what} is not a number of seconds`);
 }
 
-/** In whole milliseconds, and not less: the shortest wait is one. */
+/** Rounds up to whole milliseconds: the shortest wait is one. */
 export function whole(seconds: number): number {
   return Math.ceil(1000 * seconds) / 1000;
 }

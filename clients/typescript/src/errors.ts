@@ -1,4 +1,4 @@
-/** What this package throws; nothing else comes out of its calls. */
+/** The errors that this package throws; its calls throw no others. */
 
 export class LatchkeyError extends Error {
   constructor(message: string, cause?: unknown) {
@@ -17,7 +17,7 @@ export class NotLatchkey extends LatchkeyError {}
 export class InvalidValue extends LatchkeyError {}
 /** The call was ended by its signal, or by closing the client. `cause` is the signal's reason. */
 export class Cancelled extends LatchkeyError {}
-/** A lock, an election or a claim was lost while the work went on. */
+/** A lock, an election or a claim was lost during the work. */
 export class LeaseLost extends LatchkeyError {}
 /** The lock was held by others the whole time. */
 export class NotAcquired extends LatchkeyError {}
@@ -28,7 +28,7 @@ export class Replaced extends LatchkeyError {}
  * The service refused the request: nothing was changed.
  *
  * `type` is the name of the problem, such as "precondition-failed": decide by it, or by the class.
- * `detail` is for people. `leader`: where a follower's leader is.
+ * `detail` is for people. `leader`: the address of a follower's leader.
  */
 export class Problem extends LatchkeyError {
   readonly status: number;
@@ -57,13 +57,13 @@ export class PreconditionFailed extends Problem {}
 export class NotAnInteger extends Problem {}
 /** The history does not hold this revision. */
 export class Gone extends Problem {}
-/** There is no token that counts. */
+/** There is no valid token. */
 export class Unauthorized extends Problem {}
 /** The token does not allow this. */
 export class Forbidden extends Problem {}
 /** The store, a quota or the disk is full. */
 export class Full extends Problem {}
-/** The service refuses for now: a rate, a share, a bound, or it starts or stops. */
+/** The service refuses for now: a rate, a share or a limit, or it starts or stops. */
 export class Busy extends Problem {}
 
 const problems: Record<string, typeof Problem> = {
@@ -75,7 +75,7 @@ const problems: Record<string, typeof Problem> = {
 
 const prefix = "/problems/";
 
-/** The problem of Latchkey that an answer is; undefined if something else has answered. */
+/** The problem in an answer of Latchkey; undefined for other answers. */
 export function problem(status: number, headers: Headers, text: string): Problem | undefined {
   if (!(headers.get("Content-Type") ?? "").startsWith("application/problem+json")) return undefined;
   let body: Record<string, unknown>;
@@ -93,7 +93,7 @@ export function problem(status: number, headers: Headers, text: string): Problem
                   typeof leader === "string" ? leader : undefined);
 }
 
-/** The seconds of `Retry-After`, which can be a date; 0 without. */
+/** The seconds of `Retry-After`, which may be a date; 0 without the field. */
 export function retryAfter(headers: Headers): number {
   const text = headers.get("Retry-After") ?? "";
   const seconds = /^\s*\d+\s*$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;

@@ -1,4 +1,4 @@
-/** Server-sent events (HTML standard, section 9.2), and the places between those of a watch. */
+/** Server-sent events (HTML standard, section 9.2), and the places in a watch. */
 
 export interface StreamEvent {
   type: string;
@@ -48,7 +48,7 @@ export class EventParser {
   }
 }
 
-/** The order of two places: `R` is behind commit R, `R.K` behind K effects of it. */
+/** The order of two places: `R` is after commit R, `R.K` after K effects of it. */
 export function order(one: string, other: string): number {
   const [a, b] = [one, other].map(id => id.split("."));
   const [k, l] = [a, b].map(parts => Number(parts![1] ?? Infinity));

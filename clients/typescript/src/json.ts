@@ -2,7 +2,7 @@
 
 import { InvalidValue } from "./errors.js";
 
-/** Not in any text that is not made to have it. */
+/** A text that is not in `text`. */
 function newMark(text: string): string {
   for (;;) {
     const mark = `integer ${Math.random()} `;
@@ -10,7 +10,7 @@ function newMark(text: string): string {
   }
 }
 
-/** Throws `SyntaxError` as `JSON.parse` does. */
+/** Throws `SyntaxError` like `JSON.parse`. */
 export function parse(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   // Long integers become strings with a mark, and these `bigint`.
@@ -31,7 +31,7 @@ export function parse(text: string): unknown {
     typeof value === "string" && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value);
 }
 
-/** Behind the quotation mark that ends the string which begins here. */
+/** The place after the closing quotation mark of the string that starts here. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; ;) {
     const end = text.indexOf('"', at);
@@ -43,7 +43,7 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** Throws `InvalidValue` for what JSON or other readers cannot keep. */
+/** Throws `InvalidValue` for values that JSON or other readers cannot keep. */
 export function stringify(value: unknown): string {
   const mark = newMark("");
   let hasLong = false;

@@ -9,9 +9,9 @@ import type {
   CallOptions, Condition, Json, Outcome, PopStep, Property, Result, Step,
 } from "./types.js";
 
-/** Of its time to live. The rest is for a program that learns late that its time is over. */
+/** The share of its time to live that is used; the rest allows for a late timer. */
 const leaseShare = 0.9;
-/** A grant that took longer, of its time to live, had to wait. */
+/** A grant that took more than this share of its time to live had to wait. */
 const waitedShare = 0.1;
 const renewalPause = 0.1;
 
@@ -27,8 +27,8 @@ export interface Grant {
  * A property that this program holds until `release`, or until it is lost.
  *
  * `token` is its fencing token: each later holder has a greater one. `signal` is aborted when the
- * lease is lost: by a clock, nine tenths of its time to live behind the last request that renewed
- * it; and at once when the service says so, or the client is closed.
+ * lease is lost: by a clock, nine tenths of its time to live after the last request that renewed
+ * it; and at once when the service reports it, or the client is closed.
  */
 export class Lease {
   readonly name: string;
@@ -42,7 +42,7 @@ export class Lease {
   #forget = (): void => {};
   #end: number;
   #isOver = false;
-  /** A renewal that is refused says no more than that the claim was finished. */
+  /** While it is set, a refused renewal only means that the claim was finished. */
   protected isFinishing = false;
   #released: Promise<boolean> | undefined;
 
@@ -71,8 +71,8 @@ export class Lease {
   }
 
   /**
-   * Gives it back. Returns whether it was held until now; so does a second call. `signal` ends the
-   * call, and not what it has begun.
+   * Gives it back. Returns whether it was held until now; a second call returns the same. `signal`
+   * ends only the call, not the release that it has begun.
    */
   async release({ signal }: CallOptions = {}): Promise<boolean> {
     const released = this.#released ??= this.#release();
@@ -106,7 +106,7 @@ export class Lease {
 
   /**
    * Begins to renew; a grant that had to wait is renewed first, for at most `seconds`. False if
-   * that failed: it is given back. For this package.
+   * that failed: then it is given back. For this package.
    */
   async start(seconds: number, signal?: AbortSignal): Promise<boolean> {
     const { clock, closed } = this.#transport;
@@ -128,7 +128,7 @@ export class Lease {
     return false;
   }
 
-  /** In the background. For this package. */
+  /** Gives it back in the background. For this package. */
   giveBack(): void {
     this.stop();
     void this.#delete(this.#transport.timeout);
@@ -156,7 +156,7 @@ export class Lease {
 
   #plan(seconds = this.#ttl / 3): void {
     this.#cancelRenewal = this.#transport.clock.later(seconds, () => {
-      // A process that was stopped meanwhile renews nothing that another one may wait for.
+      // A process that was stopped meanwhile must not renew a lease for which others may wait.
       if (this.remaining === 0) return this.lose();
       const limit = Math.min(this.#ttl / 3, this.remaining);
       void this.#renew({ limit, once: true }).then(done => {
@@ -215,7 +215,7 @@ export class Claim extends Lease {
     await this.#finish(steps, options);
   }
 
-  /** As `finish`, and takes the next job in the same transaction; undefined if there is none. */
+  /** Like `finish`, and takes the next job in the same transaction; undefined if there is none. */
   async finishAndClaim(steps: Step[] = [], options: CallOptions = {}): Promise<Claim | undefined> {
     const sent = this.#transport.clock.now();
     const next = (outcome: Outcome) => claimOf(this.#transport, outcome, this.#step, sent);

@@ -1,9 +1,9 @@
 /**
  * Requests: their addresses, attempts, keys and deadlines. `clients/behaviour.md` has the rules.
  *
- * **A read goes before a write** where it saves doubt: in a browser, which does not tell why there
- * was no answer, and with several addresses, where a machine that is off is only silent. It goes to
- * an address that has not answered yet, or not the last time.
+ * **A read precedes a write** where it avoids doubt: in a browser, which does not tell why there
+ * was no answer, and with several addresses, where a machine that is off does not answer at all. It
+ * goes to an address that has not answered yet, or not the last time.
  */
 
 import { Failure, Unfit, failureOf, failureOfFetch, isSettled, received } from "./answers.js";
@@ -20,32 +20,32 @@ import type { Options } from "./types.js";
 
 const noKeyLeft = ["client-share-taken", "too-many-idempotency-keys"];
 const keylessSeconds = 10;
-/** A call that waits has so many seconds more than its wait. */
+/** A waiting call has these seconds in addition to its wait. */
 const graceSeconds = 2;
-/** There is no attempt that has less time: its answer would be missed. */
+/** No attempt has less time: its answer would be missed. */
 const attemptMin = 0.1;
 const tellsFailures = "versions" in ((globalThis as { process?: object }).process ?? {});
 
 export interface Request<Value> {
   /** The statuses of success. */
   statuses: number[];
-  /** Throws `Unfit` or `SyntaxError` for what Latchkey does not answer. */
+  /** Throws `Unfit` or `SyntaxError` for an answer that is not Latchkey's. */
   read: (answer: Answer) => Value;
   params?: Record<string, unknown>;
   body?: unknown;
   headers?: Record<string, string>;
-  /** Seconds that the service waits; each attempt asks for what is left. */
+  /** Seconds that the service waits; each attempt asks for the rest. */
   wait?: number;
-  /** It can be made twice. */
+  /** Whether it can be made twice. */
   safe?: boolean;
   /** Seconds for all attempts. */
   limit?: number;
-  /** One attempt. */
+  /** Whether there is only one attempt. */
   once?: boolean;
   signal?: AbortSignal | undefined;
-  /** Goes on when the client is closed. */
+  /** Whether it continues when the client is closed. */
   inBackground?: boolean;
-  /** Gives back what was got by a call that was cancelled or whose outcome is unknown. */
+  /** Gives back the result of a call that was cancelled or whose outcome is unknown. */
   undo?: (value: Value) => Promise<unknown>;
 }
 
@@ -70,7 +70,7 @@ export class Transport {
   readonly #fetch: typeof fetch | undefined;
   readonly #closing = new AbortController();
   readonly #background = new Set<Promise<unknown>>();
-  /** Those that have answered, and whether they did the last time. */
+  /** Addresses that have answered, and whether they did the last time. */
   readonly #answered = new Map<string, boolean>();
   #index = 0;
   #keylessUntil = -Infinity;
@@ -93,23 +93,23 @@ export class Transport {
     return this.#closing.signal;
   }
 
-  /** Ends all waits, loses all leases, and waits for what goes on in the background. */
+  /** Ends all waits, loses all leases, and waits for the work in the background. */
   async close(): Promise<void> {
     this.#closing.abort(new Cancelled("the client is closed"));
     do {
-      // Until the calls that were ended have said what they give back.
+      // Until the cancelled calls have started to give back.
       await new Promise(resolve => setTimeout(resolve));
       await Promise.all(this.#background);
     } while (this.#background.size > 0);
   }
 
   background(work: Promise<unknown>): void {
-    // It does what it can; its errors have no reader.
+    // Its errors have no reader.
     const one: Promise<unknown> = work.catch(() => {}).finally(() => this.#background.delete(one));
     this.#background.add(one);
   }
 
-  /** Sends a request until it has an answer that counts. */
+  /** Sends a request until it has a final answer. */
   async ask<Value>(method: string, target: string, request: Request<Value>): Promise<Value> {
     const call = this.#call(method, target, request);
     const link = new Link(request.signal, request.inBackground ? undefined : this.closed);
@@ -158,7 +158,7 @@ export class Transport {
       if (!call.isInDoubt && this.base !== call.base) {
         if ((isLed ? hops++ : ++skips) < this.#urls.length) continue;
       }
-      // What is wrong with one address need not be with the others.
+      // An error of one address need not concern the others.
       wrongs = done.isSilent && !done.passes ? wrongs + 1 : 0;
       const passes = done.passes
         || (!call.isInDoubt && wrongs > 0 && wrongs < this.#urls.length);
@@ -180,7 +180,7 @@ export class Transport {
     return true;
   }
 
-  /** Goes on with the leader, if its address was given. */
+  /** Continues with the leader, if its address was given. */
   #follows(error: LatchkeyError): boolean {
     const leader = error instanceof Problem && error.type === "not-leader" ? error.leader : "";
     const index = leader ? this.#urls.indexOf(leader.replace(/\/+$/, "")) : -1;
@@ -188,7 +188,7 @@ export class Transport {
     return index >= 0;
   }
 
-  /** One attempt. It throws only `Cancelled`. */
+  /** Makes one attempt. Throws only `Cancelled`. */
   async #attempt<Value>(
     call: Call<Value>, wait: number, seconds: number, signal: AbortSignal,
   ): Promise<{ value: Value } | Failure> {
@@ -248,7 +248,7 @@ export class Transport {
   }
 
   async #send(url: string, init: RequestInit): Promise<Response> {
-    // Browsers want `fetch` to be called as a function of the window.
+    // Browsers require that `fetch` is called as a function of the window.
     const call = this.#fetch ?? globalThis.fetch;
     return call(url, { cache: "no-store", redirect: "manual", ...init });
   }
@@ -267,7 +267,7 @@ export class Transport {
     return token === undefined ? { ...more } : { Authorization: `Bearer ${token}`, ...more };
   }
 
-  /** The seconds of a call that waits so long. */
+  /** The seconds of a call with this wait. */
   bound(wait: number): number {
     return wait > 0 ? wait + graceSeconds : this.patience;
   }
@@ -277,12 +277,12 @@ export class Transport {
     return this.#urls[this.#index]!;
   }
 
-  /** Goes on with the next address, if this is still the one. */
+  /** Continues with the next address, if this is still the current one. */
   next(base: string): void {
     if (base === this.base) this.#index = (this.#index + 1) % this.#urls.length;
   }
 
-  /** Whether a failure can be one that does not pass, which a browser does not tell. */
+  /** Whether a failure may be one that does not pass; a browser does not tell. */
   mayBeWrong(base: string): boolean {
     return !tellsFailures && !this.#answered.has(base);
   }
@@ -306,7 +306,7 @@ function judge<Value>(
   }
 }
 
-/** Throws `Unreachable` for what is not an address of a service. */
+/** Throws `Unreachable` for an invalid address of a service. */
 function address(text: string): string {
   let url: URL;
   try {
@@ -320,7 +320,7 @@ function address(text: string): string {
   return text.replace(/\/+$/, "");
 }
 
-/** Throws `InvalidValue` for half a character. */
+/** Throws `InvalidValue` for half of a surrogate pair. */
 export function encode(text: string): string {
   try {
     return encodeURIComponent(text);
@@ -329,7 +329,7 @@ export function encode(text: string): string {
   }
 }
 
-/** `fetch` takes these two for steps to other paths, also if they are encoded. */
+/** `fetch` takes these two names for steps to other paths, also if they are encoded. */
 export function path(name: string): string {
   if (name === "." || name === "..") {
     throw new InvalidValue(`the name "${name}" cannot be reached with fetch`);
@@ -337,7 +337,7 @@ export function path(name: string): string {
   return "/v1/properties/" + encode(name);
 }
 
-/** The parameters that have a value; each of several. */
+/** The parameters that have a value; one for each element of a list. */
 export function query(params: Record<string, unknown>): string {
   const pairs: string[] = [];
   for (const [key, value] of Object.entries(params)) {

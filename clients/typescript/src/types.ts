@@ -1,4 +1,4 @@
-/** What goes into the calls and comes out of them. Times are in seconds. */
+/** Arguments and results of the calls. Times are in seconds. */
 
 import type { Clock } from "./clock.js";
 
@@ -48,7 +48,7 @@ export type Condition = { name: string } & (
   | { ">=": number | bigint | string }
   | { "!=": unknown });
 
-/** The property behind a step, or its count. Revision 0: there is no such property. */
+/** The property after a step, or its count. Revision 0: there is no such property. */
 export interface Result {
   name: string;
   revision: number;
@@ -58,7 +58,7 @@ export interface Result {
   count?: number;
 }
 
-/** What a transaction did. `succeeded`: its conditions held. `results`: one for each step. */
+/** The result of a transaction. `succeeded`: its conditions held. `results`: one for each step. */
 export interface Outcome {
   succeeded: boolean;
   revision: number;
@@ -102,19 +102,19 @@ export interface Options {
    * from the environment: `NODE_EXTRA_CA_CERTS=ca.pem`.
    */
   fetch?: typeof fetch;
-  /** For tests: a clock that they drive by hand. */
+  /** For tests: a clock that they advance. */
   clock?: Clock;
 }
 
 export interface CallOptions {
-  /** Ends the call at once with `Cancelled`. What it got is given back in the background. */
+  /** Ends the call at once with `Cancelled`. Its result is given back in the background. */
   signal?: AbortSignal | undefined;
 }
 
 export interface TimeOptions extends CallOptions {
-  /** Seconds until it expires; without, it does not. */
+  /** Seconds until it expires; without `ttl` it does not. */
   ttl?: number;
-  /** As `ttl`, only if the property is created. */
+  /** Like `ttl`, but only if the property is created. */
   ttlIfNew?: number;
 }
 
@@ -134,13 +134,13 @@ export interface WatchOptions {
   names?: string[];
   /** The current state comes first, as `put` events, and then `ready`. */
   initial?: boolean;
-  /** Begins behind this revision or id of an event. */
+  /** Starts after this revision or event id. */
   after?: number | string;
   /** Events have the value before. */
   previous?: boolean;
   /** Ends an older watch with this name. Such a watch has a stream of its own. */
   observer?: string;
-  /** Connects again after so many seconds without a sign: 60 if left out. */
+  /** Reconnects after so many seconds without a message: 60 if left out. */
   silence?: number;
   /** Ends the watch. */
   signal?: AbortSignal | undefined;

@@ -1,21 +1,21 @@
-/** One watch, as the loop over it sees it. */
+/** One watch, from the view of the loop over it. */
 
 import { query } from "./transport.js";
 import type { WatchEvent, WatchOptions } from "./types.js";
 import type { Stream } from "./watches.js";
 
-/** Events that wait for the reader. */
+/** The limit of events that wait for the reader. */
 const queueMax = 1000;
-/** The service takes so many names and prefixes, and lines of some length. */
+/** The service's limits: names and prefixes together, and the length of a line. */
 const namesMax = 16;
 const queryLengthMax = 3000;
 
-/** What one loop reads. */
+/** The watch of one loop. */
 export class Watch {
   readonly options: WatchOptions;
-  /** Behind the last event that is in the queue. */
+  /** The place after the last event in the queue. */
   place: string | undefined;
-  /** The service has shown the place: it is one of this life of the store. */
+  /** Whether the service has sent the place: it belongs to this life of the store. */
   isKnown = false;
   isAlone: boolean;
   stream: Stream | undefined;
@@ -53,7 +53,7 @@ export class Watch {
     this.#wake();
   }
 
-  /** Undefined if it is over. */
+  /** The next event; undefined if it is over. */
   async next(): Promise<WatchEvent | undefined> {
     for (;;) {
       if (this.#signal.aborted) return undefined;
@@ -68,12 +68,12 @@ export class Watch {
   }
 }
 
-/** The names of these watches as parameters; undefined if they are too many for one stream. */
+/** The names of these watches as parameters; undefined if there are too many for one stream. */
 export function filter(watches: Iterable<Watch>): string | undefined {
   const all = [...watches].map(({ options }) => options);
   const isWhole = all.some(({ names, prefixes }) => !names?.length && !prefixes?.length);
   const prefixes = isWhole ? [""] : all.flatMap(({ prefixes = [] }) => prefixes);
-  // Without those that another prefix has in it.
+  // Without texts that another prefix covers.
   const distinct = (texts: string[]) => [...new Set(texts)].sort().filter(
     text => !prefixes.some(prefix => prefix.length < text.length && text.startsWith(prefix)));
   const prefix = isWhole ? [] : distinct(prefixes);

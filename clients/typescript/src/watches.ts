@@ -1,13 +1,13 @@
 /**
  * Watches. Those of one client share streams, since a browser has only six connections to a host.
  *
- * **Design.** A `Watch` is what one loop reads: a queue, and the place behind the last event in it.
- * A `Stream` is a connection for one or more watches, with the union of their names; it connects
- * again when it is cut. A watch begins with a stream of its own. Once its state is whole and it is
- * not behind another stream, it joins that one, which connects again if its names are not enough.
- * Events up to a watch's own place are not for it. The events of a commit are given when all are
- * there, so that each watch knows which is its last one. A watch that is read too slowly, or whose
- * stream is refused, goes on alone from its place.
+ * **Design.** A `Watch` is the view of one loop: a queue, and the place after the last event in it.
+ * A `Stream` is a connection for one or more watches, with the union of their names; it reconnects
+ * when it is cut. A watch begins with a stream of its own. Once its state is complete and it is not
+ * behind another stream, it joins that one, which reconnects if its names are not enough. A watch
+ * ignores events up to its own place. The events of a commit are given when all have come, so that
+ * each watch knows which is its last one. A watch that is read too slowly, or whose stream is
+ * refused, continues alone from its place.
  */
 
 import { Failure, failureOf, object, received } from "./answers.js";
@@ -22,24 +22,24 @@ import type { WatchEvent, WatchOptions } from "./types.js";
 import { Watch, filter } from "./watch.js";
 
 const types = ["put", "delete", "expire", "ready", "gap"];
-/** So long a stream waits for the slowest of several watches. */
+/** The time that a stream waits for the slowest of several watches. */
 const slowSeconds = 1;
 const pauseMin = 0.1;
 const pauseMax = 5;
 const silenceSeconds = 60;
-/** `Retry-After` and `retry` are not obeyed for longer. */
+/** The limit of the delay by `Retry-After` and `retry`. */
 const delayMax = 600;
 
-/** One connection, again and again. */
+/** One connection, which reconnects. */
 export class Stream {
   readonly watches: Set<Watch>;
-  /** Behind the last event that came; it comes again from here. */
+  /** The place after the last event; the stream resumes from here. */
   place: string | undefined;
   readonly #all: Watches;
   #abort = new AbortController();
   #isOver = false;
   #isSleeping = false;
-  /** The current state is not complete. */
+  /** Whether the current state is not complete. */
   #isPartial: boolean;
   #hasBegun = false;
   #commit: WatchEvent[] = [];
@@ -56,13 +56,13 @@ export class Stream {
     watch.stream = this;
   }
 
-  /** Another watch can join. */
+  /** Whether another watch can join. */
   get isShareable(): boolean {
     return !this.#isOver && !this.#isPartial
       && [...this.watches].every(({ isAlone, isKnown, isFull }) => !isAlone && isKnown && !isFull);
   }
 
-  /** A reader has made room in its queue. */
+  /** Called when a reader has made room in its queue. */
   hasRoom(): void {
     this.#ring();
   }
@@ -117,7 +117,7 @@ export class Stream {
   async #connect(base: string, signal: AbortSignal): Promise<void> {
     const { transport } = this.#all;
     if (this.place === undefined && this.#hasBegun) {
-      // The stream was cut before there was a place to go on from: the state comes again.
+      // The stream was cut before it had a place: the state comes again.
       this.#isPartial = true;
       this.#give({ type: "gap", name: "", revision: 0, endsCommit: true });
     }
@@ -187,7 +187,7 @@ export class Stream {
       this.#hasBegun = true;
       this.#give(event);
     } else {
-      // The last event of a commit can be for a watch that has left.
+      // The last event of a commit may belong to a watch that has left.
       const before = this.#commit[0]?.revision;
       if (before !== undefined && before !== event.revision) this.#giveCommit(String(before));
       this.place = id;
@@ -196,7 +196,7 @@ export class Stream {
     }
   }
 
-  /** An event of the current state. */
+  /** Gives an event of the current state. */
   #give(event: WatchEvent): void {
     const isForAll = event.type === "gap" || event.type === "ready";
     for (const watch of this.watches) {
@@ -217,19 +217,19 @@ export class Stream {
     this.#reach(id);
   }
 
-  /** All events up to here have been given. */
+  /** Records that all events up to here have been given. */
   #reach(id: string | undefined, isNew = false): void {
     if (id === undefined) return;
     this.place = id;
     for (const watch of this.watches) {
-      // Behind a whole state, the revisions can be those of another life of the store.
+      // After a complete state, the revisions may be those of another life of the store.
       if (isNew || watch.place === undefined || order(id, watch.place) > 0) watch.place = id;
       watch.isKnown = true;
     }
     if (this.watches.size === 1 && this.#all.join([...this.watches][0]!)) this.end();
   }
 
-  /** Until the watches have read enough; one of several that is slow goes on alone. */
+  /** Waits until the watches have room; a slow one of several gets its own stream. */
   async #room(signal: AbortSignal): Promise<void> {
     let isLate = false;
     const cancel = this.watches.size > 1 ? this.#all.transport.clock.later(slowSeconds, () => {
@@ -244,7 +244,7 @@ export class Stream {
     if (isLate) for (const watch of full()) this.#all.separate(watch);
   }
 
-  /** One of several watches may be to blame: each goes on alone, and finds out. */
+  /** The error may concern only one of several watches: each continues alone. */
   #fail(error: unknown): void {
     this.end();
     const watches = [...this.watches];
@@ -267,7 +267,7 @@ export class Watches {
     const watch = new Watch(options, link.signal);
     try {
       if (options.initial && watch.place !== undefined) {
-        throw new InvalidValue("a watch begins with the current state, or behind a place");
+        throw new InvalidValue("a watch begins with the current state, or after a place");
       }
       if (watch.place === undefined && !options.initial) {
         watch.place = await this.#now(options, link.signal);
@@ -286,7 +286,7 @@ export class Watches {
     }
   }
 
-  /** A place to begin from: nothing behind it is missed, even if the stream is cut at once. */
+  /** A place to begin from: no later event is missed, even if the stream is cut at once. */
   async #now(options: WatchOptions, signal: AbortSignal): Promise<string | undefined> {
     const { prefixes: [prefix] = [], names: [name] = [] } = options;
     const params = prefix === undefined && name !== undefined
@@ -297,7 +297,7 @@ export class Watches {
       });
       return String(revision);
     } catch (error) {
-      // Its own stream says what is wrong.
+      // Its own stream reports the error.
       if (error instanceof LatchkeyError) return undefined;
       throw error;
     }
@@ -322,7 +322,7 @@ export class Watches {
     return false;
   }
 
-  /** The watch goes on with a stream of its own, from its place. */
+  /** Gives the watch a stream of its own, from its place. */
   separate(watch: Watch): void {
     this.#leave(watch);
     watch.isAlone = true;

@@ -1,6 +1,6 @@
 import LatchkeySync
 
-// The same program as `WithMutex`. `Benchmarks/sizes.py` compares what they weigh.
+// The same program as `WithMutex`. `Benchmarks/sizes.py` compares their sizes.
 
 let scores = Synchronized<[String: Int], AdaptiveStrategy>([:])
 for name in CommandLine.arguments {

@@ -1,6 +1,6 @@
 import Synchronization
 
-// The same program as `WithAdaptive`. `Benchmarks/sizes.py` compares what they weigh.
+// The same program as `WithAdaptive`. `Benchmarks/sizes.py` compares their sizes.
 
 let scores = Mutex<[String: Int]>([:])
 for name in CommandLine.arguments {

@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyLab
 import Synchronization
 
-/// A lock of one's own: a word, and waiters that give up their processor.
+/// A custom lock: a word, and waiters that give up their processor.
 final class YieldingLock: RawLock {
     static var rawLockPromise: Promise<YieldingLock> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits(spins: true) }

@@ -5,7 +5,7 @@ import Synchronization
 /// Counts how many accesses there were, how many had to wait, and how long those waited.
 ///
 /// Everything is an atomic addition, in relaxed order: these are statistics, and an observer must
-/// not block whom it observes.
+/// not block the threads that it observes.
 final class ContentionCounter: EntryObserver {
     /// When the access began to wait, on the clock of `DispatchTime`; 0 if it did not.
     struct Entry: BitwiseCopyable, Sendable {

@@ -1,7 +1,7 @@
 import LatchkeyStrategies
 import Synchronization
 
-/// Counts accesses, whatever gives them.
+/// Counts accesses, whatever they are to.
 final class AccessCounter: EntryObserver {
     struct Entry: BitwiseCopyable, Sendable {}
 

@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyStrategies
 import Synchronization
 
-/// A lock of one's own: a word that waiters try again after longer and longer pauses.
+/// A custom lock: a word that waiters try again after longer and longer pauses.
 ///
 /// Six members make it a `RawLock`. It promises that it excludes, with `unsafe`, because the
 /// compiler cannot check that and memory is safe only if it is so.

@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyStrategies
 import LatchkeySyncTesting
 
-// A lock of one's own, used like those that come with the library and tried by the same laws.
+// A custom lock, used like those of the library and tested by the same laws.
 
 let scores = Synchronized<[String: Int], RawLockStrategy<BackoffLock>>([:])
 DispatchQueue.concurrentPerform(iterations: 4) { _ in

@@ -15,12 +15,12 @@
  * thread uses at a time. Redirects are not followed, and the environment's proxies are not used:
  * the caller decides about each address. */
 
-/* What a URL leads to. */
+/* The server of a URL. */
 struct latchkey_fetch_origin {
     char *scheme;
     /* A name, or an address without brackets. */
     char *host;
-    /* 0 if the URL has none and the scheme no standard one. */
+    /* 0 if the URL has no port and the scheme has no standard one. */
     uint16_t port;
 };
 
@@ -65,10 +65,10 @@ struct latchkey_fetch_request {
     /* Header fields that are sent besides libcurl's own, as "name: value", with a NULL at the end;
      * or NULL. "name:" leaves one of libcurl's own out. */
     const char *const *fields;
-    /* What is sent; NULL for nothing. */
+    /* The body; NULL for none. */
     const uint8_t *body;
     size_t body_count;
-    /* Whether the body is what can be read from body_descriptor, up to its end. */
+    /* Whether the body is read from body_descriptor, up to its end. */
     bool streams_body;
     int body_descriptor;
     /* A file with the certificates of authorities in PEM, or NULL for those of the system. */
@@ -76,19 +76,19 @@ struct latchkey_fetch_request {
     /* The client's certificate and its key in PEM, or NULL for none. */
     const char *certificate;
     const char *key;
-    /* Whether the server's certificate need not be right: for a server of the same machine. */
+    /* Whether the server's certificate may be wrong: for a server on the same machine. */
     bool skips_verification;
-    /* 0: no bound, but for 10 seconds in which the connection has to be made. */
+    /* 0: no limit, except 10 seconds for making the connection. */
     long timeout_milliseconds;
-    /* The time in which nothing comes, and nothing of a streamed body is sent, after which the
-     * request has failed; 0 for no bound. */
+    /* The request fails after this time without a byte received, or sent of a streamed body; 0 for
+     * no limit. */
     long silence_seconds;
-    /* The time until the head of the answer has come; 0 for no bound. */
+    /* The time until the head of the answer has come; 0 for no limit. */
     long head_milliseconds;
-    /* Of a body that is collected. */
+    /* The limit of a body that is collected. */
     size_t body_bytes_max;
-    /* Is given the body of an answer with a status of 2xx and the type take_type, piece by piece,
-     * instead of its being collected. False cancels the request. May be NULL. */
+    /* Gets the body of an answer with a status of 2xx and the type take_type, piece by piece; the
+     * body is then not collected. False cancels the request. May be NULL. */
     bool (*take)(void *context, const uint8_t *bytes, size_t count);
     /* A media type without parameters; NULL for any. */
     const char *take_type;
@@ -104,7 +104,7 @@ struct latchkey_fetch_answer {
     enum latchkey_fetch_outcome outcome;
     /* The number of libcurl's error (CURLcode). */
     int code;
-    /* libcurl's sentence for the error, with its particulars; NULL if it has none. */
+    /* libcurl's message for the error, with details; NULL if it has none. */
     char *reason;
     /* Whether nothing of the request was sent: the server has done nothing. */
     bool is_unsent;
@@ -127,7 +127,7 @@ void latchkey_fetch_answer_free(struct latchkey_fetch_answer *answer);
 /* The version of libcurl that is loaded. It is never freed. */
 const char *latchkey_fetch_library_version(void);
 
-/* libcurl's sentence for an error. It is never freed. */
+/* libcurl's message for an error. It is never freed. */
 const char *latchkey_fetch_reason(int code);
 
 #endif

@@ -1,4 +1,4 @@
-// What Linux offers to programs that measure, and Swift cannot call.
+// Functions of Linux for programs that measure, which Swift cannot call.
 //
 // Each function here exists for one reason, named above it. Nothing here is for the public library:
 // it starts processes, and it counts what the kernel does.
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-// How many columns the terminal behind the descriptor has; 0 if it is none or does not know. Swift
+// The columns of the terminal at a descriptor; 0 if it is no terminal or does not know. Swift
 // cannot call the variadic ioctl().
 int latchkey_machine_terminal_columns(int descriptor);
 
@@ -35,13 +35,13 @@ int latchkey_machine_child_start(const char *path, char *const *arguments, char 
 
 // Starts a command, found as execvp(3) does, in a process group of its own, with this process's
 // standard streams; and a guard, a process that kills the whole group at `deadline`, in nanoseconds
-// of CLOCK_BOOTTIME, or as soon as the other end of `control` is closed: so also if this process is
-// killed or stopped. Eight bytes that are written to `control` are a new deadline. Gives both
+// of CLOCK_BOOTTIME, or as soon as the other end of `control` is closed: thus also if this process
+// is killed or stopped. Eight bytes that are written to `control` are a new deadline. Gives both
 // identifiers. The command is also killed when the *thread* that called this ends. If this process
 // has the terminal, and its standard input and output are no pipes, the command gets it, as from a
-// shell; `terminal` is then open on it, otherwise -1. Where a pipe is why it does not get it, its
-// standard input is /dev/null in place of the terminal. Returns 0 or an errno. Swift cannot call
-// fork().
+// shell; `terminal` is then open on it, otherwise -1. If a pipe is the reason that it does not get
+// it, its standard input is /dev/null instead of the terminal. Returns 0 or an errno. Swift cannot
+// call fork().
 int latchkey_machine_guarded_start(char *const *arguments, char *const *environment,
                                    uint64_t deadline, int32_t *identifier, int32_t *guard,
                                    int *control, int *terminal);
@@ -66,19 +66,19 @@ int latchkey_machine_child_wait(int32_t identifier);
 // the members of siginfo_t.
 void latchkey_machine_child_reap(int32_t kept, int32_t also_kept);
 
-// Makes so many threads that are there at once, and waits for their end. Returns 0, or why the
-// system refused one: an errno. Swift's own threads do not say that they were refused.
+// Makes `count` threads that exist at once, and waits for their end. Returns 0, or an errno: why
+// the system refused one. Swift's own threads do not say that they were refused.
 int latchkey_machine_threads_refused(int count);
 
-// A file in memory that has no name, so that it cannot be left behind; the argument is for /proc
-// only. Returns a descriptor, or -1 and errno. Swift cannot see memfd_create(), a GNU extension.
+// A file in memory that has no name, so that nothing remains of it; the argument is for /proc only.
+// Returns a descriptor, or -1 and errno. Swift cannot see memfd_create(), a GNU extension.
 int latchkey_machine_memory_file(const char *name);
 
 // How many bytes of malloc() are in use. Takes the lock of each arena, one after the other, for as
 // long as it takes to walk over its free blocks. Swift cannot see <malloc.h>.
 uint64_t latchkey_machine_memory_in_use(void);
 
-// Gives free memory of malloc() back to the system, whole pages between blocks in use included.
+// Gives free memory of malloc() back to the system, including whole pages between blocks in use.
 // Locks as above.
 void latchkey_machine_memory_return(void);
 
@@ -86,8 +86,8 @@ void latchkey_machine_memory_return(void);
 // has none. Swift cannot see dl_iterate_phdr(), a GNU extension.
 int latchkey_machine_build(uint8_t *bytes, int count_max);
 
-// Sends a cache line to and fro between two processors for `budget` nanoseconds, and writes how
-// many nanoseconds a round trip takes, on average over each batch of them. Blocks for as long as
+// Sends a cache line back and forth between two processors for `budget` nanoseconds, and writes how
+// many nanoseconds a round trip takes, on average over each batch of them. Blocks for up to
 // `patience` nanoseconds if another thread has one of the processors. Returns the number of
 // batches, or a negated errno: a thread may not run on a processor. Swift cannot see the affinity
 // of threads, a GNU extension.

@@ -9,7 +9,7 @@ const mark = (index, x, y) => make("path", {class: "mark", d: shapes[index % col
 const stroke = (index, d) => make("path",
   {class: "line", d, "stroke-dasharray": dashes[Math.floor(index / colors) % dashes.length]});
 const spanSeconds = 120;
-/// A line has about so many marks.
+/// The approximate number of marks of a line.
 const markCount = 6;
 
 /// The greatest value of an axis from 0 and its steps, all round.
@@ -28,8 +28,8 @@ function logarithmicAxis(least, greatest) {
 }
 
 /// Draws `lines`, each {name, index, points: [{time, value}]}. A value that is no number is a gap.
-/// What is `filled` has its area tinted. The chart begins at its first value, `spanMax` seconds ago
-/// at most.
+/// With `filled`, the area below the line is tinted. The chart begins at its first value, at most
+/// `spanMax` seconds ago.
 function drawChart(element, title, lines, axis, text,
   {spanMax = spanSeconds, filled = false} = {}) {
   const [width, height] = [Math.max(element.clientWidth, 200), Math.max(element.clientHeight, 100)];

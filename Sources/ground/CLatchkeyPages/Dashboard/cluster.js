@@ -1,5 +1,5 @@
-// The replicas of a cluster, as each of them said last; or the leader that the service follows. A
-// service with neither shows nothing of it, and is asked once.
+// The replicas of a cluster, with the last message of each; or the leader that the service follows.
+// A service with neither is asked once, and the part stays hidden.
 
 const replicaColumns = ["Replica", "Revision", "On disk up to", "Said", "State"];
 const replicaKinds = {serving: "good", following: "good", promoted: "good", stale: "busy",
@@ -66,7 +66,7 @@ const cluster = {
     cells[0].title = `Revision ${revision}`;
     [behind(revision, latest), String(storedPlace), said]
       .forEach((text, index) => write(cells[index], text));
-    // What it said long ago need not be so any more.
+    // An old message may not be true any more.
     if (noteSeconds > this.silentSeconds) write(shown, `silent, was ${state}`, "state bad");
     else write(shown, state, `state ${replicaKinds[state] ?? "bad"}`);
   },

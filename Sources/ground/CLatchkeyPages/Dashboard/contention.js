@@ -8,7 +8,7 @@ const contention = {
   strategies: new Map(), order: [], timer: 0, isPaused: false, windowSeconds: 10, shownMax: 6,
 
   start() {
-    // What the service keeps of the time before.
+    // The points that the service keeps from before.
     this.past = overview.read().then(({points = []} = {}) => points.map(point => ({
       time: now() - point.ageSeconds, rate: point.acquisitionsPerSecond,
       ratio: point.contendedRatio})));
@@ -67,7 +67,7 @@ const contention = {
     return {name, index, box, cells, line: make("tr", {role: "row"}, head, cells), points: []};
   },
 
-  /// Adds a point with what happened since the last one, or with gaps if there is none.
+  /// Adds a point with the differences since the last one, or with gaps if there is none.
   add(entry, row, buckets) {
     const last = entry.points.at(-1);
     const point = {time: now(), since: row.since, acquisitions: row.acquisitions.all,
@@ -125,7 +125,7 @@ const contention = {
   },
 };
 
-/// Shows what the metrics say of the files that keep the data, if there are any.
+/// Shows the metrics of the files that keep the data, if there are any.
 function showJournal(metrics) {
   const value = name =>
     Number(metrics.match(new RegExp(`^latchkey_data_${name} (\\S+)$`, "m"))?.[1]);
@@ -165,7 +165,7 @@ function bucketsOf(metrics) {
   return result;
 }
 
-/// A quantile in nanoseconds of what came into `buckets` after `before`, linear inside a bucket.
+/// A quantile in nanoseconds of the values added to `buckets` after `before`, linear in a bucket.
 function quantile(buckets, before, share) {
   if (!buckets || !before) return undefined;
   const counts = [...buckets].map(([bound, value]) => [Number(bound.replace("+Inf", "Infinity")),

@@ -18,7 +18,7 @@ const difference = {
 
   equal: ({text}) => ({kind: " ", parts: [{text}]}),
 
-  /// How many elements two lists share at their start and, behind that, at their end.
+  /// How many elements two lists share at their start and, in the rest, at their end.
   ends(a, b) {
     const most = Math.min(a.length, b.length);
     let [start, end] = [0, 0];
@@ -27,7 +27,7 @@ const difference = {
     return {start, end};
   },
 
-  /// By the longest common subsequence. Where that takes too long, all lines have changed.
+  /// By the longest common subsequence. Where that takes too long, all lines count as changed.
   middle(a, b) {
     if (a.length * b.length > this.cellsMax) return this.run(a, b);
     const width = b.length + 1;
@@ -59,7 +59,7 @@ const difference = {
     return found;
   },
 
-  /// Lines that went and lines that came in their place: in pairs as far as they go.
+  /// Lines that were removed and lines that replace them: in pairs as far as possible.
   run(gone, come) {
     const pairs = gone.map(({key}, index) =>
       come[index] === undefined ? undefined : this.words(key, come[index].key));
@@ -68,7 +68,7 @@ const difference = {
     return [...marked("-", gone, 0), ...marked("+", come, 1)];
   },
 
-  /// What differs of two lines, each as parts; undefined if they share nothing.
+  /// The differences of two lines, each as parts; undefined if they share nothing.
   words(before, after) {
     const [a, b] = [before, after].map(text =>
       (text.match(/\s+|[\p{L}\p{N}_.+-]+|./gsu) ?? []).map(key => ({key})));

@@ -1,4 +1,5 @@
-// The editor. It saves with If-Match, so that it never overwrites what its user has not seen.
+// The editor. It saves with If-Match, so that it never overwrites a value that its user has not
+// seen.
 
 const editor = {
   shownMax: 200_000, refreshMilliseconds: 500,
@@ -24,7 +25,7 @@ const editor = {
     $("name").removeAttribute("aria-invalid");
   },
 
-  /// Whether what is in the fields may be replaced.
+  /// Whether the content of the fields may be replaced.
   async mayLeave() {
     return !this.isDirty || isConfirmed("Your change is not saved. Discard it?", "Discard");
   },
@@ -116,7 +117,7 @@ const editor = {
     list.remember(way);
   },
 
-  /// Called with what the list learns about the open property.
+  /// Called with news of the list about the open property.
   check(revision, isGone = false) {
     if (this.name === undefined || this.isSaving || !(revision > this.revision)) return;
     if (!$("conflict").hidden && this.theirs.isGone) return;

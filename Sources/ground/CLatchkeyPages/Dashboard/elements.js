@@ -1,6 +1,6 @@
 "use strict";
-// Names and values are text of strangers. They reach the page as text nodes only: the policy of the
-// page (Content-Security-Policy) also forbids to make markup of strings.
+// Names and values are untrusted text. They reach the page as text nodes only: the policy of the
+// page (Content-Security-Policy) also forbids making markup of strings.
 
 const $ = id => document.getElementById(id);
 const svgNames = ["svg", "path", "text", "title", "g"];
@@ -29,8 +29,8 @@ function write(element, text, kind) {
 const state = (id, text, kind = "") => write($(id), text, `state ${kind}`);
 const note = (id, text, kind = "") => write($(id), text, `note ${kind}`);
 
-/// Makes the children of `parent` those in `elements`. What stays is not moved, or it would lose
-/// the focus.
+/// Makes the children of `parent` those in `elements`. A child that stays is not moved, or it would
+/// lose the focus.
 function arrange(parent, elements) {
   const kept = new Set(elements);
   for (const child of [...parent.children]) if (!kept.has(child)) child.remove();
@@ -43,7 +43,7 @@ function arrange(parent, elements) {
 
 // Requests
 
-/// Sends a request, and once more if the service asks for a token and the reader has one.
+/// Sends a request, and again if the service asks for a token and the reader has one.
 async function ask(method, path, options = {}) {
   const answer = await request(method, path, options);
   return answer.status === 401 && await session.open() ? request(method, path, options) : answer;
@@ -130,16 +130,16 @@ const bytes = value => scaled(value, [[" B", 1], [" kB", 1e3], [" MB", 1e6], [" 
 const percent = value => Number.isFinite(value)
   ? scaled(Number((value * 100).toPrecision(3)), [["", 1]]) + " %" : "–";
 const time = text => new Date(text).toLocaleTimeString();
-/// Today without the date.
+/// A time; without the date if it is today.
 const moment = date => date.toDateString() === new Date().toDateString()
   ? date.toLocaleTimeString() : date.toLocaleString([], {dateStyle: "medium", timeStyle: "medium"});
-/// Which revision, beside the latest one. Revisions have up to 16 digits.
+/// The distance of a revision from the latest one. Revisions have up to 16 digits.
 const behind = (revision, latest) =>
   revision >= latest ? "latest" : `−${(latest - revision).toLocaleString()}`;
 const seconds = value => value < 120 ? `${Math.max(0, value).toFixed(value < 10 ? 1 : 0)} s`
   : value < 7200 ? `${Math.round(value / 60)} min` : value < 172800
     ? `${Math.round(value / 3600)} h` : `${Math.round(value / 86400)} days`;
-/// Two units: what is added to a long time is seen, too.
+/// Two units, so that a small addition to a long time can be seen.
 function span(value) {
   const [days, hours, minutes] =
     [value / 86400, value / 3600 % 24, value / 60 % 60].map(Math.floor);

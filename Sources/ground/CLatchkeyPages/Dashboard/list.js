@@ -1,9 +1,10 @@
 // Properties: one page of a folder or of a search, kept up to date by a watch that starts at the
-// page's revision. A folder is what names share up to a slash. The address of the page says which
-// folder, search, page and property are shown; rows and steps are links, so that Back works.
+// page's revision. A folder is the part that names share up to a slash. The address of the page
+// says which folder, search, page and property are shown; rows and steps are links, so that Back
+// works.
 
-/// The order of the service: bytes of UTF-8, which is the order of code points. That of JavaScript
-/// strings is another.
+/// The order of the service: bytes of UTF-8, which is the order of code points. JavaScript orders
+/// strings differently.
 function comparesBefore(left, right) {
   const [a, b] = [Array.from(left), Array.from(right)];
   const place = a.findIndex((each, index) => each !== b[index]);
@@ -15,7 +16,7 @@ const list = {
   pageSize: 50, renderMilliseconds: 250, retryMilliseconds: 3000, emptyMilliseconds: 1000,
   /// By name; the name of a folder ends with a slash, and its row has no property.
   rows: new Map(),
-  /// What is searched for; empty: a folder is shown.
+  /// The prefix that is searched for; empty: a folder is shown.
   prefix: "", folder: "",
   /// Where the pages up to this one begin. A link has only the last of them.
   cursors: [""], next: undefined, timer: 0, renderTimer: 0,
@@ -36,20 +37,20 @@ const list = {
     this.run = undefined;
   },
 
-  /// Of what is shown, or of the first page of something else.
+  /// The address of the page that is shown, or of the first page of another folder or search.
   address({prefix = this.prefix, folder = this.folder, name = editor.name} = {}) {
     const isSame = prefix === this.prefix && folder === this.folder;
     return withQuery("#properties",
       {folder, prefix, after: isSame ? this.cursors.at(-1) : "", name: name ?? ""});
   },
 
-  /// Writes what is shown into the address, and the way to it into the history of the browser.
+  /// Writes the view into the address, and adds it to the history of the browser.
   remember(way = "pushState") {
     const isNew = this.address() !== location.hash;
     history[isNew ? way : "replaceState"]({cursors: this.cursors}, "", this.address());
   },
 
-  /// Shows what the address says; without a query, after another part, what was shown before.
+  /// Shows the view of the address; without a query, after another part, the last view.
   async visit(text, isOpening) {
     if (isOpening && text === "") return this.remember("replaceState");
     const query = new URLSearchParams(text);
@@ -64,7 +65,7 @@ const list = {
     await editor.visit(query.get("name") ?? undefined);
   },
 
-  /// Shows what a search finds, or another folder: the focus goes into that.
+  /// Shows the results of a search, or another folder: the focus goes there.
   async go(prefix, folder, isOpening, after = "") {
     const isFolder = folder !== this.folder;
     const focused = document.activeElement.closest("#path") ? "#path a:last-child" : "#rows a";
@@ -112,7 +113,7 @@ const list = {
     properties.forEach(property => this.put(property));
     this.next = page.next;
     this.render();
-    // What is open and belongs on this page, but is not there, was removed.
+    // An open property that belongs on this page, but is not there, was removed.
     const isRemoved = editor.name?.startsWith(this.scope) && !this.rows.has(editor.name)
       && this.folderOf(editor.name) === undefined && !this.isOutside(editor.name);
     editor.check(isRemoved ? page.revision : this.rows.get(editor.name)?.revision);
@@ -151,7 +152,7 @@ const list = {
       state("watch-state", "The service ended this watch", "bad"));
   },
 
-  /// The folder behind which a property is; undefined if it has a row of its own.
+  /// The folder row that hides a property; undefined if it has a row of its own.
   folderOf(name) {
     const end = this.prefix ? -1 : name.indexOf("/", this.folder.length);
     return end < 0 ? undefined : name.slice(0, end + 1);

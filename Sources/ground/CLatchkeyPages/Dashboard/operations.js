@@ -89,7 +89,7 @@ const operations = {
     card.cancel.setAttribute("aria-label", `Cancel ${name ?? id}`);
   },
 
-  /// Follows the first of those that have not ended, those that are executing before others.
+  /// Follows the first operations that have not ended, executing ones before others.
   follow(found) {
     const running = found.filter(operation => !isFinal(operation));
     const [ahead, behind] = [true, false].map(isAhead =>
@@ -137,7 +137,7 @@ const operations = {
       return $(wrong[0]).focus();
     }
     const ids = $("depends").value.split(/[\s,]+/).filter(Boolean);
-    // The steps are put in as they were typed, so that numbers keep their spelling.
+    // The steps are sent as they were typed, so that numbers keep their spelling.
     const members = [["steps", $("steps").value || "[]"],
       ["priority", JSON.stringify($("priority").value)],
       ["name", $("operation-name").value && JSON.stringify($("operation-name").value)],

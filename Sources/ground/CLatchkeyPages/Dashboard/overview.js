@@ -97,7 +97,7 @@ const overview = {
   },
 
   drawBounds(bounds) {
-    // At the bounds of a history, or of a cache, is where they are all the time.
+    // A history and a cache are always at their limits.
     const refusing = bounds.filter(({effect}) => effect === "refuses");
     const near = refusing.filter(bound => shareOf(bound) >= this.nearShare);
     write($("bounds-note"), near.length > 0 ? "At a bound, the service refuses what is new."
@@ -125,7 +125,7 @@ const overview = {
     return {figures, bar, element: make("li", null, make("code", null, name), figures, bar)};
   },
 
-  /// When the last change was, and how many there were since the page was opened.
+  /// The time of the last change, and the number of changes since the page was opened.
   async showChange({revision}) {
     if (revision === this.shownRevision) return;
     this.shownRevision = revision;

@@ -1,5 +1,5 @@
-// One part is visible and only that one asks the service, and only while somebody can see the page.
-// The address says which, and of the properties also what of them.
+// One part is visible and only that one asks the service, and only while the page is visible. The
+// address says which, and for the properties also the view.
 
 const views = {overview, contention, properties: list, operations};
 let current;

@@ -1,4 +1,4 @@
-// One property. Its name is a segment of a path, and a browser takes the segments `.` and `..` for
+// One property. Its name is a segment of a path, and a browser treats the segments `.` and `..` as
 // steps through folders, in their percent-encoded form, too. So these two names are read and
 // written by transactions, and their past by exports, with the same answers.
 
@@ -15,7 +15,7 @@ const property = {
     return revision === undefined ? pathless.read(name) : pathless.readPast(name, revision);
   },
 
-  /// Replaces what has this entity tag; without one, creates. `text` is valid JSON.
+  /// Replaces the value with this entity tag; without one, creates. `text` is valid JSON.
   put(name, text, etag, ttl) {
     if (hasNoPath(name)) {
       const time = ttl === "" ? "" : `,"ttl":${JSON.stringify(Number(ttl))}`;
@@ -32,7 +32,7 @@ const property = {
   },
 };
 
-/// When changes were made, as the history of the service says. A revision tells no time itself.
+/// When changes were made, as the history of the service says. A revision itself has no time.
 const times = {
   knownMax: 1000, known: new Map(),
 
@@ -64,7 +64,7 @@ const pathless = {
     return this.found(revision, ttl, answer.text.slice(start, -"}]}".length));
   },
 
-  /// It is the first of the names that begin with it.
+  /// Of the names that begin with `name`, it is the first.
   async readPast(name, revision) {
     const answer = await ask("GET", withQuery("/v1/export", {prefix: name, revision}));
     if (!answer.ok) return answer;

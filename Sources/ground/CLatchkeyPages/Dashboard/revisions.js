@@ -1,6 +1,6 @@
-// The revisions of the open property, the newest first, each with its time, how many changes of the
-// store it came after the one before, and what it changed. The value before revision R is that as
-// of R - 1.
+// The revisions of the open property, the newest first, each with its time, the number of changes
+// of the store since the one before, and its own change. The value before revision R is that as of
+// R - 1.
 
 const revisions = {
   step: 10, wholeMax: 2000,
@@ -8,7 +8,7 @@ const revisions = {
   found: [],
   /// Why nothing comes before the last one, if that is known.
   end: undefined, isCreated: false,
-  /// The reading that goes on; another property begins another one.
+  /// The reading in progress; another property begins another one.
   reading: undefined,
 
   forget() {
@@ -19,7 +19,7 @@ const revisions = {
     $("earlier").hidden = false;
   },
 
-  /// Once at a time: a second click would read the same revisions.
+  /// One at a time: a second click would read the same revisions.
   showMore() {
     if (this.reading) return;
     const reading = this.readMore().finally(() => {
@@ -51,7 +51,7 @@ const revisions = {
 
   draw() {
     const way = $("compared").value;
-    // What the last one changed is not known before the one before it is read.
+    // The change of the last one is not known until the one before it is read.
     const shown = way === "before" && this.end === undefined ? this.found.slice(0, -1) : this.found;
     $("history").replaceChildren(...shown.map((entry, index) => {
       const {revision, text, date} = entry;

@@ -3,12 +3,12 @@
 
 const session = {
   opening: undefined,
-  // Until the reader goes to another part, or wants to be asked.
+  // True until the reader goes to another part, or wants to be asked.
   isDeclined: false,
   isSignedIn: false,
 
-  /// Only a service that asks for tokens refuses a session without one. Whether the page has a
-  /// cookie shows any other answer.
+  /// Only a service that asks for tokens refuses a session without one. Any other answer shows
+  /// whether the page has a cookie.
   async start() {
     if ((await request("POST", "/v1/session")).status !== 401) return;
     this.show((await request("GET", "/v1/strategy")).status !== 401);
@@ -23,7 +23,7 @@ const session = {
   async signOut() {
     if (!await editor.mayLeave()) return;
     await request("DELETE", "/v1/session");
-    // Nothing of what was read stays.
+    // Removes everything that was read.
     location.reload();
   },
 

@@ -1,5 +1,4 @@
-// Which properties, prefixes and tokens have the most requests: of those that the one who looks may
-// see.
+// Which properties, prefixes and tokens have the most requests, of those that the reader may see.
 
 const traffic = {
   shown: 3, kinds: ["names", "prefixes", "tokens"], lines: new Map(),
@@ -19,7 +18,7 @@ const traffic = {
   line(kind, {name, requestsPerSecond}, {requestsPerSecond: all}) {
     const key = `${kind} ${name}`;
     const line = this.lines.get(key) ?? this.make(name);
-    // The service shows some of each only, but others as time passes.
+    // The service shows only some of each, and others as time passes.
     if (this.lines.size > 500) this.lines.clear();
     this.lines.set(key, line);
     const share = all > 0 ? Math.min(1, requestsPerSecond / all) : 0;

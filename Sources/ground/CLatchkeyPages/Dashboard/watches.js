@@ -1,5 +1,5 @@
-// Who watches: the first of the watches and long polls, and how far they are. Only for those who
-// may see that.
+// The first watches and long polls, and how far they are. Only for tokens with the right to see
+// them.
 
 const watchColumns = ["Names", "Token", "Address", "Since", "Revision", "Buffered", "State"];
 
@@ -23,7 +23,7 @@ const watches = {
     const run = this.run = {};
     const answer = await ask("GET", withQuery("/v1/watches", {limit: this.shownMax}));
     if (this.run !== run) return;
-    // Who lacks the right is not asked about again until the part is opened again.
+    // Without the right, the service is not asked again until the part is opened again.
     if (!answer.ok) {
       $("watches-part").hidden = true;
       write($("watches-facts"), "");

@@ -1,6 +1,6 @@
-// The files that the program has in itself: pages and the contract.
+// The files that the program contains: pages and the contract.
 //
-// C, because its compiler takes in a file as it is. Swift would make an array literal of it, whose
+// C, because its compiler embeds a file as it is. Swift would make an array literal of it, whose
 // hundred thousand elements take seconds of each build.
 
 #ifndef CLATCHKEYPAGES_H

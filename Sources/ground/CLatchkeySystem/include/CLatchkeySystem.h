@@ -62,7 +62,7 @@ static inline void latchkey_system_futex_wait(void *word, uint32_t expected) {
             NULL, NULL, 0);
 }
 
-// The same for at most so many nanoseconds of CLOCK_MONOTONIC.
+// The same, for at most `nanoseconds` of CLOCK_MONOTONIC.
 static inline void latchkey_system_futex_wait_for(void *word, uint32_t expected,
                                                   int64_t nanoseconds) {
     struct timespec timeout = {.tv_sec = (time_t)(nanoseconds / 1000000000),
@@ -121,9 +121,9 @@ static inline void latchkey_system_store(void *word, uint64_t value) {
 }
 
 #if defined(__GLIBC__)
-// pthread_mutex_lock, pthread_rwlock_wrlock and pthread_rwlock_rdlock, for at most so many
-// nanoseconds of CLOCK_MONOTONIC: ETIMEDOUT then. glibc hides these calls from Swift. Other C
-// libraries have only those that wait until a time of day, which can be set.
+// pthread_mutex_lock, pthread_rwlock_wrlock and pthread_rwlock_rdlock, for at most `nanoseconds` of
+// CLOCK_MONOTONIC; then ETIMEDOUT. glibc hides these calls from Swift. Other C libraries have only
+// calls that wait until a time of day, which can be set.
 int latchkey_system_mutex_lock_for(void *mutex, int64_t nanoseconds);
 int latchkey_system_write_lock_for(void *rwlock, int64_t nanoseconds);
 int latchkey_system_read_lock_for(void *rwlock, int64_t nanoseconds);
@@ -137,15 +137,15 @@ static inline void latchkey_system_keep_order(void) {
 }
 
 // Whether latchkey_system_barrier() works in this process. The first call asks the kernel to
-// prepare it, which takes milliseconds if other threads run: membarrier(2) is not there before
-// Linux 4.14, on other systems, and behind a filter that refuses it. Not under ThreadSanitizer,
-// which does not know it. Swift cannot call the variadic syscall().
+// prepare it, which takes milliseconds if other threads run: membarrier(2) is missing before Linux
+// 4.14, on other systems, and where a filter refuses it. Not under ThreadSanitizer, which does not
+// know it. Swift cannot call the variadic syscall().
 bool latchkey_system_barrier_prepare(void);
 
-// Makes every running thread of the process pass a full memory barrier before this returns: a
-// thread has a point between this call's begin and end before which all its accesses come before
-// what the caller does next, and after which they come after what the caller did before. False if
-// the kernel refused.
+// Makes every running thread of the process pass a full memory barrier before this returns: each
+// thread has a point between the begin and the end of this call. Its accesses before that point
+// come before everything that the caller does next; its accesses after it come after everything
+// that the caller did before. False if the kernel refused.
 bool latchkey_system_barrier(void);
 
 // The number of thread indices, with 0, that can be in use at once.
@@ -159,17 +159,16 @@ extern _Thread_local uint32_t latchkey_system_thread_slot;
 uint32_t latchkey_system_thread_register(void);
 
 // A small number that only this thread has while it lives: from 1 up to
-// LATCHKEY_SYSTEM_THREADS_MAX - 1, dense, and used again after the thread has ended. What the old
-// owner wrote under an index happens before what the new one reads there.
-// 0 if every index is taken: several threads share that one, so what is kept under it needs
-// read-modify-write operations.
+// LATCHKEY_SYSTEM_THREADS_MAX - 1, dense, and used again after the thread has ended. Writes of the
+// old owner under an index happen before reads of the new one there. 0 if every index is taken:
+// several threads share that one, so data under it need read-modify-write operations.
 static inline uint32_t latchkey_system_thread_index(void) {
     uint32_t slot = latchkey_system_thread_slot;
     return __builtin_expect(slot != 0, 1) ? slot : latchkey_system_thread_register();
 }
 
-// One more than the highest index that was ever given out: where a sum over threads may stop, those
-// that have ended included.
+// One more than the highest index that was ever given out: where a sum over threads may stop,
+// including those that have ended.
 uint32_t latchkey_system_thread_index_end(void);
 
 // The indices of the threads that live, 64 to a group. Not for callers.
@@ -196,17 +195,17 @@ void latchkey_system_stack_prepare(void);
 
 // Writes at most `count` return addresses of the calling thread, innermost first and each one byte
 // back, so that it is in the call; returns how many. It follows the chain of frame pointers and
-// reads nothing outside of the thread's stack, so that code without frame pointers can end the
-// walk early or add a wrong address, and no more. 0 on a thread that was not prepared and on
-// processors whose frames it does not know. Swift cannot read its frame pointer.
+// reads nothing outside of the thread's stack, so that code without frame pointers can only end the
+// walk early or add a wrong address. 0 on a thread that was not prepared and on processors whose
+// frames it does not know. Swift cannot read its frame pointer.
 uint32_t latchkey_system_stack(uint64_t *addresses, uint32_t count);
 
 // The name of a mangled Swift symbol, as a string to free(); NULL for any other symbol. The
 // runtime's function has no declaration that Swift can import.
 char *latchkey_system_demangle(const char *symbol);
 
-// The innermost of the guarded sections that this thread is in, as the caller keeps them: a list
-// on the thread's stack. NULL outside. Swift has no thread-local variables.
+// The innermost of the guarded sections that this thread is in. The caller keeps them as a list on
+// the thread's stack. NULL outside. Swift has no thread-local variables.
 extern _Thread_local void *latchkey_system_thread_held;
 
 static inline void *latchkey_system_held_accesses(void) {
@@ -242,7 +241,7 @@ static inline void latchkey_system_store_digits(uint64_t digits, char *text) {
     memcpy(text, &digits, sizeof(digits));
 }
 
-// Writes a number of up to eight digits, without zeros in front. Not for callers.
+// Writes a number of up to eight digits, without leading zeros. Not for callers.
 static inline size_t latchkey_system_first_digits(uint64_t number, char *text) {
     uint64_t digits = latchkey_system_eight_digits(number);
     // Of 0, the last digit stays.
@@ -251,11 +250,11 @@ static inline size_t latchkey_system_first_digits(uint64_t number, char *text) {
     return 8 - zeros;
 }
 
-// Writes a number's digits, without zeros in front and without a NUL, where
-// LATCHKEY_SYSTEM_DECIMAL_BYTES_MAX bytes have room; returns how many there are. What is behind
-// them can be written to as well. Every answer has revisions, of sixteen digits in a store in
-// memory, so they are made eight at a time. Here because header fields and JSON both need it, and
-// their modules see nothing else in common.
+// Writes a number's digits, without leading zeros and without a NUL, to a place with room for
+// LATCHKEY_SYSTEM_DECIMAL_BYTES_MAX bytes; returns their number. May write to the bytes after them,
+// too. Every answer has revisions, of sixteen digits in a store in memory, so they are made eight
+// at a time. Here because header fields and JSON both need it, and their modules see nothing else
+// in common.
 static inline size_t latchkey_system_decimal(uint64_t number, void *place) {
     char *text = place;
     const uint64_t end = UINT64_C(100000000);

@@ -1,13 +1,13 @@
-/// What the service answers to a request that it has done.
+/// The service's answer to a request that it has done.
 ///
-/// Anything else is of another server, such as the page of a proxy that asks who one is.
+/// Any other answer is of another server, such as the login page of a proxy.
 package struct AnswerPromise: Sendable, Equatable {
     let statuses: [Int]
     /// The media type of the body; nil for an answer without a body.
     let type: String?
     /// Whether it has the revision of a property as its entity tag.
     let hasRevision: Bool
-    /// The members of the object that it is, which another server's object does not have.
+    /// The members of its object, which another server's object does not have.
     let members: [String: Kind]
 
     enum Kind: Sendable {
@@ -77,7 +77,7 @@ package struct AnswerPromise: Sendable, Equatable {
             }
     }
 
-    /// Whether an answer is what is promised.
+    /// Whether an answer is the promised one.
     func isKept(by answer: ClientAnswer) -> Bool {
         guard statuses.contains(answer.status) else { return false }
         guard !hasRevision || answer.revision != nil else { return false }
@@ -89,23 +89,24 @@ package struct AnswerPromise: Sendable, Equatable {
     }
 }
 
-/// Whose an answer is, and what it means.
+/// The server and the meaning of an answer.
 enum AnswerMeaning: Equatable {
-    /// What is promised.
+    /// The promised answer.
     case promised
     /// A problem of the service, with its name.
     case problem(String)
-    /// Of another server that passes requests on, and could not; it may have passed this one on.
+    /// Of another server that could not pass the request on; `isInDoubt` if it may have passed it
+    /// on.
     case passing(isInDoubt: Bool)
     /// Of another server.
     case foreign
 
-    /// Whether the service may have done what it was asked for.
+    /// Whether the service may have done the request.
     var isInDoubt: Bool {
         [.problem("outcome-unknown"), .passing(isInDoubt: true)].contains(self)
     }
 
-    /// Whether the same request can be answered otherwise later.
+    /// Whether the same request can get another answer later.
     static func isPassing(_ answer: ClientAnswer, _ meaning: Self) -> Bool {
         switch meaning {
         case .promised, .foreign: false

@@ -1,6 +1,6 @@
 internal import LatchkeySettings
 
-/// The attempts of one call: what each has brought, and what follows.
+/// The attempts of one call: the result of each, and the next step.
 ///
 /// **Design.** It sends nothing and has no clock: the time comes from outside, in nanoseconds.
 /// `clients/behaviour.md` has its rules.
@@ -20,7 +20,7 @@ struct Call {
         var source: String?
     }
 
-    /// What a call that waits may take beyond its wait, with what the program needs to end.
+    /// The time that a call that waits may take beyond its wait, including the program's own end.
     private static let graceNanoseconds: UInt64 = 1_900_000_000
     private static let pauseNanosecondsMin: UInt64 = 100_000_000
     private static let pauseNanosecondsMax: UInt64 = 1_000_000_000
@@ -32,7 +32,7 @@ struct Call {
     private let timeLimit: Duration
     private let start: UInt64
     private let end: UInt64
-    /// What is left at the least when an attempt begins: one with less would only bring doubt.
+    /// The least time left when an attempt begins: a shorter attempt would only leave doubt.
     private let least: UInt64
     private var pause = Self.pauseNanosecondsMin
     /// Whether an attempt may have made the change.
@@ -66,7 +66,7 @@ struct Call {
         )
     }
 
-    /// Takes notice of an answer.
+    /// Handles an answer.
     mutating func hears(_ answer: ClientAnswer, at now: UInt64) -> Next {
         switch answer.meaning(request.promise) {
         case .promised:
@@ -82,7 +82,7 @@ struct Call {
             guard ![429, 503].contains(answer.status) else {
                 return again(failure, now, answer.retryAfter)
             }
-            // Before a key is looked up, so it does not tell what became of an earlier attempt.
+            // Decided before a key is looked up, so it says nothing about an earlier attempt.
             let isNotAllowed = [401, 403, 421].contains(answer.status)
             return .failed(isNotAllowed ? fatal(failure) : failure)
         case .passing(let isInDoubt):
@@ -95,7 +95,7 @@ struct Call {
         }
     }
 
-    /// Takes notice of a failure.
+    /// Handles a failure.
     mutating func hears(_ failure: ConnectionFailure, at now: UInt64) -> Next {
         switch failure.kind {
         case .timedOut, .broken:
@@ -163,17 +163,17 @@ struct Call {
 }
 
 extension Call.Place {
-    /// The failure that an answer of the service is.
+    /// The failure of an answer of the service.
     func failure(_ answer: ClientAnswer) -> ClientFailure {
         ClientFailure(answer, from: origin, hasToken: hasToken)
     }
 
-    /// The failure that no answer is.
+    /// The failure of a missing answer.
     func unreachable(_ reason: String) -> ClientFailure {
         ClientFailure(.failed, "\(origin): \(reason).")
     }
 
-    /// What to do about a failure: a sentence without its full stop, after that of another one.
+    /// Advice on a failure: a sentence without its full stop, after another sentence.
     func advice(on failure: ConnectionFailure) -> String {
         let isTLS = origin.hasPrefix("https:")
         let sentence: String? =
@@ -188,7 +188,7 @@ extension Call.Place {
         return sentence.map { ". " + $0 } ?? ""
     }
 
-    /// The failure that the answer of another server is.
+    /// The failure of an answer of another server.
     func foreign(_ answer: ClientAnswer) -> ClientFailure {
         var found = ["status \(answer.status)"]
         if let type = answer.mediaType { found.append(type) }

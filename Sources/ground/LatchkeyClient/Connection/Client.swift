@@ -1,6 +1,6 @@
 internal import LatchkeySettings
 
-/// A client of one service: requests that are repeated within bounds, and failures that know their
+/// A client of one service: requests that are repeated within limits, and failures that know their
 /// exit status.
 package final class Client {
     package let transport: any ClientTransport
@@ -35,7 +35,7 @@ package final class Client {
     /// - Parameters:
     ///   - request: The call.
     ///   - isCancelled: As for ``ServiceConnection/send(_:isCancelled:)``.
-    /// - Returns: The answer that is promised.
+    /// - Returns: The promised answer.
     /// - Throws: Why there is none, and whether the change may have been made.
     package func send(
         _ request: ClientRequest,
@@ -105,7 +105,7 @@ package final class Client {
         }
     }
 
-    /// The failure that the answer to one attempt is, which is not the one that is promised.
+    /// The failure for an answer to one attempt that is not the promised one.
     func failure(_ answer: ClientAnswer, _ meaning: AnswerMeaning) -> ClientFailure {
         switch meaning {
         case .problem: return place.failure(answer)
@@ -117,7 +117,7 @@ package final class Client {
         }
     }
 
-    /// The failure that an event of another service is.
+    /// The failure for an event of another service.
     var unreadable: ClientFailure {
         place.unreachable("what it sends is not of a Latchkey service")
     }

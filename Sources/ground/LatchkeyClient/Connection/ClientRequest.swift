@@ -12,16 +12,16 @@ package struct ClientRequest: Sendable {
 
     package enum Body: Sendable {
         case bytes([UInt8])
-        /// What can be read from the descriptor, up to its end.
+        /// The bytes read from the descriptor, up to its end.
         case descriptor(Int32)
     }
 
-    /// A stream in which nothing comes for so long is broken: the service sends a comment every 15
-    /// seconds, unless it is told otherwise.
+    /// A stream is broken if nothing comes for this long: by default, the service sends a comment
+    /// every 15 seconds.
     package static let silenceSeconds = 60
 
     package let method: Method
-    /// With what is not allowed in a path percent-encoded.
+    /// Percent-encoded where a path requires it.
     package let path: String
     /// Names and values, as they are.
     package var query: [(name: String, value: String)] = []
@@ -30,25 +30,25 @@ package struct ClientRequest: Sendable {
     package private(set) var body: Body?
     /// The maximum time; nil for that of the connection.
     package var timeLimit: Duration?
-    /// Whether the answer may take as long as it likes, but not be silent.
+    /// Whether the answer may take any time, but not be silent.
     package var isStream = false
     /// The maximum time until the head of a stream; nil for any.
     package var headLimit: Duration?
     /// The largest body that is collected; a longer one is ``ConnectionFailure/Kind/unusable``.
     package var answerByteCountMax = 1 << 28
-    /// How long the service waits before it answers: the parameter `wait` of each attempt is what
-    /// is left of it.
+    /// How long the service waits before it answers: the parameter `wait` of each attempt is the
+    /// rest of it.
     package var wait: Duration?
-    /// What the service answers when it has done it.
+    /// The service's answer when it has done it.
     let promise: AnswerPromise
     /// Makes repeats of the request one request for the service.
     package private(set) var key: String?
-    /// Whether the key was made for this call alone: without it, the call is made all the same.
+    /// Whether the key was made for this call alone: then the call can be made without it.
     package private(set) var isKeyOfCall = false
     /// Whether a second request like this one does no harm.
     package private(set) var isRepeatable: Bool
 
-    /// A request for something else than a property.
+    /// A request that is not for a property.
     package init(_ method: Method, _ path: String) {
         self.init(method, path, promise: AnswerPromise(method, path))
     }
@@ -68,11 +68,11 @@ package struct ClientRequest: Sendable {
         self.path = path
         self.promise = promise
         isRepeatable = method == .get
-        // libcurl would name the type of a form.
+        // Otherwise libcurl would send the type of a form.
         if method == .post { fields = ["Content-Type:"] }
     }
 
-    /// What its caller can do to make it once, if it may have been made.
+    /// Advice to the caller that keeps it from being made twice, if it may have been made.
     package var repeatAdvice: String?
 
     /// Whether it may change something.
@@ -100,12 +100,12 @@ package struct ClientRequest: Sendable {
 
     /// Adds a field, also one with an empty value.
     package mutating func add(field name: String, _ value: String) {
-        // libcurl takes "name:" for one that is left out.
+        // libcurl leaves out a field that is only "name:".
         fields.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
     }
 
     /// - Parameters:
-    ///   - body: What is sent.
+    ///   - body: The body.
     ///   - type: Its media type; nil for none.
     package mutating func send(_ body: Body, type: String?) {
         self.body = body
@@ -124,7 +124,7 @@ package struct ClientRequest: Sendable {
         (self.key, isKeyOfCall, isRepeatable) = (given, isOfCall ?? (key == nil), true)
     }
 
-    /// Takes the key of the call away: the service has no room for it.
+    /// Removes the key of the call: the service has no room for it.
     mutating func removeKey() {
         fields.removeAll { $0 == "Idempotency-Key: \(key ?? "")" }
         (key, isKeyOfCall, isRepeatable) = (nil, false, false)
@@ -135,7 +135,7 @@ package struct ClientRequest: Sendable {
     /// One attempt, which begins now.
     ///
     /// - Parameters:
-    ///   - waitLeft: What is left of ``wait``.
+    ///   - waitLeft: The rest of ``wait``.
     ///   - limit: The maximum time.
     /// - Returns: The request that is sent.
     func attempt(waitLeft: Duration?, limit: Duration) -> Self {

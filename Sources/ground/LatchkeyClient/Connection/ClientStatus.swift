@@ -10,7 +10,7 @@ package enum ClientStatus: Int32, CaseIterable, Sendable {
     case missing = 3
     /// A condition did not hold, or a transaction took `else`.
     case unmet = 4
-    /// The service refused: token, rate, share, bound, or it is stopping.
+    /// The service refused: token, rate, share, limit, or it is stopping.
     case refused = 5
     /// The answer was lost, and so were those of the repeats.
     case unknown = 6
@@ -54,7 +54,7 @@ package struct ClientFailure: Error, Equatable {
         self.message = message
     }
 
-    /// The failure that a problem of the service is.
+    /// The failure of a problem of the service.
     package init(_ answer: ClientAnswer, from origin: String, hasToken: Bool) {
         let problem = answer.json
         status = ClientStatus(of: answer.status, problem: answer.problem)
@@ -66,8 +66,8 @@ package struct ClientFailure: Error, Equatable {
         let detail = problem?["detail"]?.string
         var sentences = [title, detail].compactMap(\.self)
         if status == .missing {
-            // What the service advises then is about requests, not about commands. The sentence
-            // before that has the name, which ends it.
+            // The service's advice is about requests, not about commands. It follows the sentence
+            // that ends with the name.
             sentences = [title]
             if let detail, let end = detail.firstRange(of: "`. ") {
                 sentences = [detail[..<end.lowerBound] + "`."]

@@ -1,7 +1,7 @@
 internal import LatchkeyMachine
 internal import LatchkeySettings
 
-/// What sends the requests of a client, and has the clock by which they are bounded.
+/// Sends the requests of a client, and has the clock for their time limits.
 ///
 /// A ``ServiceConnection``, or the script of a test.
 package protocol ClientTransport: AnyObject {
@@ -9,7 +9,7 @@ package protocol ClientTransport: AnyObject {
     var origin: String { get }
     /// Whether a token is sent.
     var hasToken: Bool { get }
-    /// The maximum time of a request that does not say its own.
+    /// The maximum time of a request without a time of its own.
     var timeLimit: Duration { get }
     /// In nanoseconds.
     var now: UInt64 { get }

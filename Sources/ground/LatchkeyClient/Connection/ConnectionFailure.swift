@@ -14,7 +14,7 @@ package struct ConnectionFailure: Error, Equatable {
         case unusable
     }
 
-    /// What is probably wrong with the address or the files of a command.
+    /// The probable mistake in the address or the files of a command.
     package enum Hint: Sendable {
         /// The service's certificate is of an authority that the machine does not know.
         case unknownAuthority
@@ -22,7 +22,7 @@ package struct ConnectionFailure: Error, Equatable {
         case noTLS
         /// Nothing answers there.
         case address
-        /// What answered HTTP is no HTTP, which is how a port that speaks TLS answers.
+        /// The answer to HTTP is not HTTP, as from a port that speaks TLS.
         case tls
     }
 
@@ -33,10 +33,10 @@ package struct ConnectionFailure: Error, Equatable {
     package let hint: Hint?
 
     /// - Parameters:
-    ///   - kind: What kind of failure it is.
+    ///   - kind: The kind of failure.
     ///   - message: A sentence without its full stop.
     ///   - isUnsent: Whether nothing was sent; nil if the kind says so.
-    ///   - hint: What is probably wrong.
+    ///   - hint: The probable mistake.
     package init(_ kind: Kind, _ message: String, isUnsent: Bool? = nil, hint: Hint? = nil) {
         self.hint = hint
         self.kind = kind

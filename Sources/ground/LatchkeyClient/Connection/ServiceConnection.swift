@@ -31,16 +31,16 @@ package final class ServiceConnection {
     let token: String
     private let files: Files
     private let verifies: Bool
-    /// The maximum time of a request that does not say its own.
+    /// The maximum time of a request without a time of its own.
     package let timeLimit: Duration
     private let session: OpaquePointer?
 
     /// - Parameters:
     ///   - origin: The scheme, the host and the port.
-    ///   - token: What is sent as a bearer token; empty for none.
+    ///   - token: The bearer token; empty for none.
     ///   - files: The files of certificates.
     ///   - verifies: Whether the certificate of the service is verified.
-    ///   - timeLimit: The maximum time of a request that does not say its own.
+    ///   - timeLimit: The maximum time of a request without a time of its own.
     package init(
         origin: String,
         token: String = "",
@@ -91,9 +91,9 @@ package final class ServiceConnection {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - type: The media type of what is taken; nil for any.
+    ///   - type: The media type that is accepted; nil for any.
     ///   - isCancelled: As for ``send(_:isCancelled:)``.
-    ///   - take: Is given the body of an answer with a status of 2xx and this type, on this thread;
+    ///   - take: Gets the body of an answer with a status of 2xx and this type, on this thread;
     ///     false ends the request.
     /// - Returns: The answer, without the body that `take` has got.
     /// - Throws: Why there is none, or not all of it.
@@ -150,9 +150,9 @@ package final class ServiceConnection {
 
     /// Whether a name that was not found can be found later.
     ///
-    /// libcurl does not say so: the name is asked for once more.
+    /// libcurl does not say so: the name is looked up again.
     private func isUnresolvedForNow(_ start: UInt64) -> Bool {
-        // A name server that is away takes its time. One that has no such name says so.
+        // An unreachable name server takes long. One that has no such name answers at once.
         guard BootTime.now - start < Self.lookUpNanosecondsMax else { return true }
         var found = unsafe latchkey_fetch_origin()
         guard unsafe latchkey_fetch_origin_of(origin, &found) else { return false }
@@ -165,7 +165,7 @@ package final class ServiceConnection {
 
     private static let lookUpNanosecondsMax: UInt64 = 2_000_000_000
 
-    /// Lends C all that does not change while the request runs.
+    /// Lends C everything that does not change while the request runs.
     private func withCall(
         _ request: ClientRequest,
         _ takenType: String?,
@@ -207,7 +207,7 @@ package final class ServiceConnection {
     }
 }
 
-/// What C calls back while a request runs.
+/// The target of C's callbacks while a request runs.
 ///
 /// SAFETY: `@safe` because the bytes that it hands on are valid for the call.
 @safe
@@ -225,7 +225,7 @@ private final class Transfer {
 
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool { unsafe pieces?(bytes) ?? false }
 
-    /// Lets go of the closures, which must not be kept.
+    /// Releases the closures, which must not be kept.
     func end() {
         isCancelled = { false }
         unsafe pieces = nil
@@ -239,7 +239,7 @@ private final class Transfer {
 extension ServiceConnection: ClientTransport {
     package var now: UInt64 { BootTime.now }
 
-    /// The longest time between two questions whether it is enough.
+    /// The longest time between two calls of `isCancelled`.
     private static let lookNanoseconds: UInt64 = 50_000_000
 
     package func pause(until time: UInt64, isCancelled: () -> Bool) {
@@ -264,15 +264,15 @@ extension ConnectionFailure {
     private static let wrong: [Int32] = [6, 58, 60, 77]
     /// CURLE_PEER_FAILED_VERIFICATION.
     private static let unverified: Int32 = 60
-    /// What libcurl says of a certificate whose authority is not known.
+    /// libcurl's words for a certificate whose authority is not known.
     private static let unknown = ["local issuer", "self-signed", "self signed"]
     /// CURLE_GOT_NOTHING.
     private static let empty: Int32 = 52
     /// CURLE_SSL_CONNECT_ERROR.
     private static let handshake: Int32 = 35
-    /// What libcurl says of a handshake that was cut, or took too long.
+    /// libcurl's words for a handshake that was cut, or took too long.
     private static let cuts = ["reset", "eof", "EOF", "SSL_ERROR_SYSCALL", "closed", "timed out"]
-    /// What it says of a service that does not accept the certificate of the client.
+    /// Its words for a service that does not accept the certificate of the client.
     private static let refusals = [
         "alert certificate", "alert bad certificate", "alert unknown ca",
     ]

@@ -1,6 +1,6 @@
 internal import LatchkeySettings
 
-/// A watch that goes on where it was after its connection was cut.
+/// A watch that resumes at its place after its connection was cut.
 package final class Watch {
     private let client: Client
     private let request: ClientRequest
@@ -8,16 +8,16 @@ package final class Watch {
     private let isInitial: Bool
     private let complain: (String) -> Void
     private var events = StreamEvents()
-    /// The revision after which the changes begin that are wanted, before the first id is known.
+    /// The revision after which the wanted changes begin, before the first id is known.
     private var start: String?
-    /// Whether the service has answered anything: then its name exists.
+    /// Whether the service has answered: then its name exists.
     private var hasAnswered = false
     /// Whether a part of the current state was given, and no id with which the stream goes on.
     private var hasPart = false
 
     private static let pauseNanosecondsMin: UInt64 = 100_000_000
     private static let pauseNanosecondsMax: UInt64 = 5_000_000_000
-    /// A service that asks for more is asked again all the same.
+    /// The longest pause, even if the service asks for more.
     private static let retryMillisecondsMax = 60_000
 
     /// - Parameters:
@@ -25,7 +25,7 @@ package final class Watch {
     ///   - request: With the parameters of the watch, but `after` and `initial`.
     ///   - after: A revision, or the id of an event; nil for now.
     ///   - isInitial: Whether the current state comes first.
-    ///   - complain: Is told why the service does not answer, once until it does.
+    ///   - complain: Called with the reason why the service does not answer, once until it does.
     package init(
         _ client: Client,
         _ request: ClientRequest,
@@ -47,7 +47,7 @@ package final class Watch {
         case unanswered(ClientFailure)
     }
 
-    /// Gives each event to `take`, until that says that it wants no more.
+    /// Gives each event to `take`, until that returns false.
     ///
     /// A stream that is cut, or ends because the service stops, goes on with the last id, without
     /// end.
@@ -169,7 +169,7 @@ package final class Watch {
         return request
     }
 
-    /// What an answer that is not promised means; nil for the one that is.
+    /// The end that an answer causes; nil for the promised one.
     private func end(
         _ answer: ClientAnswer,
         _ request: ClientRequest

@@ -2,9 +2,9 @@ internal import LatchkeySettings
 
 /// Gets a lease, within a time.
 struct LeaseAcquisition {
-    /// What a call may take beyond its wait, until it gives up.
+    /// The time that a call may take beyond its wait, until it gives up.
     private static let graceNanoseconds: UInt64 = 1_000_000_000
-    /// The same, until it has given back what it may have got.
+    /// The same, until it has given back a lease that it may have got.
     private static let endNanoseconds: UInt64 = 1_800_000_000
     private static let pauseNanoseconds: UInt64 = 500_000_000
     private static let pauseNanosecondsMax: UInt64 = 60_000_000_000
@@ -15,7 +15,7 @@ struct LeaseAcquisition {
     private let isPatient: Bool
     private let complain: (String) -> Void
     private let isAskedToEnd: () -> Bool
-    /// Whether what may have been got is not to be given back.
+    /// Whether a lease that may have been got is not to be given back.
     private let isHurried: () -> Bool
 
     init(
@@ -59,7 +59,7 @@ struct LeaseAcquisition {
                     if isInDoubt { withdraw(attempt, until: nil) }
                     return nil
                 case .refused(let failure):
-                    // Of those before it, one may have succeeded.
+                    // An earlier attempt may have succeeded.
                     if isInDoubt { withdraw(attempt, until: end) }
                     throw failure
                 case .unanswered(let failure, _):
@@ -78,7 +78,7 @@ struct LeaseAcquisition {
         }
     }
 
-    /// As long as the service asks; but one that is asked without end is not left for long.
+    /// As long as the service asks, but at most a minute where it is asked without end.
     private func pauseNanoseconds(_ failure: ClientFailure) -> UInt64 {
         let asked = Call.nanoseconds(retryAfter: failure.retryAfter)
         let most = isPatient ? Self.pauseNanosecondsMax : .max
@@ -103,7 +103,7 @@ struct LeaseAcquisition {
     /// The lease with enough of its time left; nil if it was given back.
     ///
     /// The service may have granted it long after the request was sent, and only the service knows
-    /// when. So it is renewed at once, and counts from when that was sent.
+    /// when. So it is renewed at once, and counts from the time of that request.
     private func settled(
         _ lease: Lease,
         _ attempt: LeaseClient.Attempt,

@@ -1,7 +1,7 @@
 internal import LatchkeyMachine
 internal import LatchkeySettings
 
-/// A property that is there while somebody holds it.
+/// A property that exists while a client holds it.
 package struct Lease: Sendable, Equatable {
     /// The revision at which the property was created: the fencing token.
     package let revision: UInt64
@@ -25,7 +25,7 @@ package struct LeaseClient {
     package let client: Client
     package let name: String
     package let timeToLive: Duration
-    /// Who holds it, for people.
+    /// The name of the holder, for people.
     package let holder: String
 
     package init(_ client: Client, name: String, timeToLive: Duration, holder: String) {
@@ -39,18 +39,20 @@ package struct LeaseClient {
 
     var now: UInt64 { client.transport.now }
 
-    /// One try to get the lease, which the service answers when it is free, or time is up.
+    /// One try to get the lease.
+    ///
+    /// The service answers when the lease is free, or time is up.
     ///
     /// The same try can be sent again after its answer was lost.
     package struct Attempt: Sendable {
         /// No other try has it: the value of the property, and the key of the request.
         let id = RandomKey.make()
-        /// Before it was sent first: a repeat can get the answer of that time.
+        /// The time before it was first sent: a repeat can get the answer of that time.
         let start: UInt64
         /// When it ends; nil for as long as one request can wait.
         fileprivate let end: UInt64?
 
-        /// What is left of its wait.
+        /// The rest of its wait.
         fileprivate func wait(at now: UInt64) -> Duration {
             let over = start + LeaseClient.waitNanosecondsMax
             let end = min(end ?? over, over)
@@ -110,7 +112,7 @@ package struct LeaseClient {
         LeaseTimes(start: start, timeToLive: timeToLive.nanoseconds)
     }
 
-    /// Has the lease begin anew.
+    /// Starts the time of the lease again.
     package func renew(
         _ lease: Lease,
         within time: Duration? = nil,
@@ -138,7 +140,7 @@ package struct LeaseClient {
     ///
     /// - Parameters:
     ///   - lease: The lease.
-    ///   - bound: When it is left to its end; nil for the client's patience.
+    ///   - bound: When to leave it to its end; nil for the client's patience.
     ///   - isCancelled: As for ``ServiceConnection/send(_:isCancelled:)``.
     /// - Returns: Why it may still be there.
     package func release(
@@ -173,10 +175,10 @@ package struct LeaseClient {
         return last
     }
 
-    /// Gives back what a try may have got whose answer did not come.
+    /// Gives back a lease that a try without an answer may have got.
     ///
     /// The try is made once more, without waiting: then the service has decided about it, and a
-    /// part of it that is still on its way gets nothing.
+    /// request that is still on its way gets nothing.
     package func withdraw(
         _ attempt: Attempt,
         until bound: UInt64,
@@ -221,7 +223,7 @@ package struct LeaseClient {
         return min(time, max(left, .milliseconds(1)))
     }
 
-    /// Who holds the lease; nil if it is free.
+    /// The holder of the lease; nil if it is free.
     package func leader() throws(ClientFailure) -> String? {
         do throws(ClientFailure) {
             let value = try client.send(ClientRequest(.get, property: name)).json
@@ -239,7 +241,8 @@ package struct LeaseClient {
 
     /// Sends a request; without its key, if the service has no room for it.
     ///
-    /// Then an answer that is lost is lost for good. What it granted is free after its time.
+    /// Without a key, a lost answer cannot be repeated. A lease that it granted is free after its
+    /// time.
     private func send(
         _ request: ClientRequest,
         _ isCancelled: () -> Bool

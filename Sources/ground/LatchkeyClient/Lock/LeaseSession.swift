@@ -4,9 +4,8 @@ package import LatchkeyMachine
 /// Runs a command while a lease is held.
 ///
 /// **Design.** Everything happens on the thread that calls ``run(within:isPatient:)``: it waits for
-/// signals, and while a request runs it looks for them every 50 milliseconds. What must happen even
-/// if this thread does not run, the end of the command before that of the lease, is the guard's
-/// part (``GuardedProcess``).
+/// signals, and while a request runs it looks for them every 50 milliseconds. The guard
+/// (``GuardedProcess``) ends the command before the lease ends, even if this thread does not run.
 package final class LeaseSession {
     package enum Outcome: Equatable, Sendable {
         /// The command ended while the lease was held, with this status.
@@ -65,7 +64,7 @@ package final class LeaseSession {
             isPatient: isPatient,
             complain: complain,
             isAskedToEnd: isAskedToEnd,
-            // Another signal is more than this program was asked before.
+            // Another signal asks this program to end faster.
             isHurried: { self.signals.next().map { WaitedSignals.ending.contains($0) } ?? false }
         )
         guard let lease = try acquisition.run(within: wait) else {
@@ -134,8 +133,8 @@ package final class LeaseSession {
         if let signal { process.signal(signal) }
     }
 
-    /// A key of the terminal has ended the command: what waits for this program, such as a script,
-    /// would have got its signal without the lock.
+    /// A key of the terminal has ended the command: without the lock, a process that waits for this
+    /// program, such as a script, would have got the signal.
     private func passBack(_ status: Int32) {
         guard endingSignal == nil,
             let key = [SIGINT, SIGQUIT].first(where: { status == 128 + $0 })
@@ -210,7 +209,7 @@ package final class LeaseSession {
             !isOver && now >= max(lease.times.renewal, retry) && now < lease.times.warning
         }
 
-        /// When something is to be done, or the command is to be looked at.
+        /// When the next action or look at the command is due.
         func due(_ now: UInt64, _ longest: UInt64) -> UInt64 {
             isOver ? now + longest : min(now + longest, max(lease.times.renewal, retry))
         }

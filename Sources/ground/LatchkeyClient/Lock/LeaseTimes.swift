@@ -1,9 +1,9 @@
 /// The times of a lease, in nanoseconds of one clock.
 ///
-/// The service counts the time to live from a moment after the request for it was sent. So a
-/// lease that is counted from before that moment ends here first.
+/// The service counts the time to live from a moment after the request was sent. The client counts
+/// from the request, so the lease ends here first.
 package struct LeaseTimes: Sendable, Equatable {
-    /// When the request was sent that the lease is from.
+    /// When the request for the lease was sent.
     package let start: UInt64
     package let timeToLive: UInt64
 

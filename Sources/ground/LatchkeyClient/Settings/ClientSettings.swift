@@ -12,7 +12,7 @@ package struct ClientSettings: Configurable {
     package var timeout = Duration.seconds(10)
     /// Nil for the standard one, or ``timeout`` if that is more.
     package var patience: Duration?
-    /// What gives ``url``, for messages: the flag, the variable, or the file of settings.
+    /// The source of ``url``, for messages: the flag, the variable, or the file of settings.
     package var urlSource: String?
     /// The flag that names ``tokenFile``, for messages.
     package var tokenFlag = "--token-from"
@@ -147,7 +147,7 @@ package struct ClientSettings: Configurable {
         if let failure = FilePath.unreadable(path) {
             throw ClientFailure(.usage, "\(flag): \(failure.unread) It is to be a file in PEM.")
         }
-        // libcurl says it only where a connection is made, and not which flag.
+        // libcurl reports it only when a connection is made, and does not name the flag.
         let lines = TextFile(path)?.lines ?? []
         let has = { (word: String) in
             lines.contains { $0.hasPrefix("-----\(word) ") && $0.hasSuffix("\(kind)-----") }

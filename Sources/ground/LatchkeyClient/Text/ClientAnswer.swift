@@ -32,7 +32,7 @@ package struct ClientAnswer: Sendable {
     /// The revision of the property: its entity tag without quotes.
     package var revision: UInt64? {
         guard var tag = field("etag")?[...] else { return nil }
-        // A proxy that packs an answer weakens its tag.
+        // A proxy that compresses an answer weakens its tag.
         if tag.hasPrefix("W/") { tag = tag.dropFirst(2) }
         guard tag.count > 2, tag.first == "\"", tag.last == "\"" else { return nil }
         return UInt64(tag.dropFirst().dropLast())

@@ -1,7 +1,7 @@
 /// Whether an export, which comes in pieces, has its last line: `{"end":true,…}`.
 package struct ExportEnd: Sendable {
     private var lastLine: [UInt8] = []
-    /// What has come of the line after it.
+    /// The bytes of the line after it, so far.
     private var rest: [UInt8] = []
 
     package init() {}

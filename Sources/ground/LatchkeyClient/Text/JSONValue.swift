@@ -4,7 +4,7 @@ internal import LatchkeyJSON
 package struct JSONValue: Sendable, Equatable {
     package let bytes: [UInt8]
 
-    /// Deeper values than any that a service takes.
+    /// Deeper than any value that a service accepts.
     private static let depthMax = 10_000
 
     /// `nil` if the bytes are not one JSON text.
@@ -53,7 +53,7 @@ package struct JSONValue: Sendable, Equatable {
 
     package var boolean: Bool? { view(\.boolean) }
 
-    /// Whether two values are equal but for the order of members, and how they are written.
+    /// Whether two values are equal except for the order of members and their spelling.
     package func means(_ other: JSONValue) -> Bool {
         view { one in other.view { JSONEquality.areEqual(one, $0) } }
     }

@@ -17,7 +17,7 @@ package enum PropertyText {
     /// Names and values in two columns, each property in a line.
     ///
     /// - Parameters:
-    ///   - rows: The properties; values are left out where there is none.
+    ///   - rows: The properties; a missing value is left out.
     ///   - width: The columns of the terminal, beyond which a line is cut; nil for whole lines.
     /// - Returns: The lines.
     package static func table(_ rows: [(name: String, value: JSONValue?)], width: Int?) -> String {

@@ -15,10 +15,10 @@ package struct StreamEvent: Sendable, Equatable {
 
     private static let changes = ["put", "delete", "expire"]
 
-    /// Whether it says something of the state; a later service can have others.
+    /// Whether its type is known; a later service can have others.
     var isKnown: Bool { Self.changes.contains(type) || ["gap", "ready"].contains(type) }
 
-    /// Whether it has what an event of its type has, with a value or without.
+    /// Whether it has the members of its type, with a value or without.
     func isReadable(hasValue: Bool) -> Bool {
         guard let json else { return false }
         guard Self.changes.contains(type) else { return json["revision"]?.integer != nil }
@@ -36,7 +36,7 @@ package struct StreamEvents: Sendable {
     /// How long the service asks to wait before the next connection; nil if it has not said it.
     package private(set) var retryMilliseconds: Int?
     private var line: [UInt8] = []
-    /// Whether the last line ended with a carriage return: a line feed behind it is no line.
+    /// Whether the last line ended with a carriage return: a line feed after it is no line.
     private var endsWithReturn = false
     private var isAtStart = true
     private var type = ""

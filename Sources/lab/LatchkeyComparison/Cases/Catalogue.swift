@@ -1,8 +1,8 @@
 public import LatchkeyStrategies
 
-/// What a program adds to a comparison: strategies of its own, and a workload.
+/// The additions of a program to a comparison: strategies of its own, and a workload.
 ///
-/// That of `latchkey compare` is empty.
+/// The catalogue of `latchkey compare` is empty.
 @usableFromInline
 package struct Catalogue: Sendable {
     package private(set) var strategies: [RegisteredStrategy] = []
@@ -94,7 +94,7 @@ package struct Catalogue: Sendable {
     }
 }
 
-/// A strategy that a program has registered, behind closures that were compiled for it.
+/// A strategy that a program has registered, as closures that were compiled for it.
 @usableFromInline
 package struct RegisteredStrategy: Sendable {
     @usableFromInline
@@ -157,7 +157,7 @@ package struct RegisteredStrategy: Sendable {
     }
 }
 
-/// A workload, behind closures that were compiled for its value.
+/// A workload, as closures that were compiled for its value.
 @usableFromInline
 package struct OwnWorkload: Sendable {
     @usableFromInline package let name: String
@@ -167,7 +167,7 @@ package struct OwnWorkload: Sendable {
 }
 
 extension OwnWorkload {
-    /// - Parameter workload: What the program describes.
+    /// - Parameter workload: The program's description.
     @inlinable
     package init<Value: Sendable>(_ workload: Workload<Value>) {
         name = workload.name

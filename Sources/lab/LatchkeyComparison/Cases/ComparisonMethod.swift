@@ -1,6 +1,6 @@
 /// A way to measure the cases of a run: in this process, or over HTTP.
 protocol ComparisonMethod {
-    /// Labels, for the progress line, of what has to be made ready first.
+    /// Labels of the preparations, for the progress line.
     var preparations: [String] { get }
     /// The time that a preparation and a repeat take, for the estimate.
     var preparationSeconds: Double { get }
@@ -23,7 +23,7 @@ protocol ComparisonMethod {
         roundIndex: Int
     ) throws(RoundFailure) -> [SliceResult]
 
-    /// Ends what `prepare` has started; once more does nothing.
+    /// Ends the processes that `prepare` has started; a second call does nothing.
     mutating func end()
 
     /// The steps of work of an operation, if it does any.
@@ -35,7 +35,7 @@ protocol ComparisonMethod {
     var verdicts: [ComparisonReport.Verdict] { get }
 }
 
-/// Defaults: nothing has to be made ready, there is no work, no rounds, and nothing is checked.
+/// Defaults: there are no preparations, there is no work, no rounds, and nothing is checked.
 extension ComparisonMethod {
     var preparations: [String] { [] }
     var preparationSeconds: Double { 0 }

@@ -29,10 +29,10 @@ extension ComparisonReport.CacheLine {
         return most >= jumpRatio * least
     }
 
-    /// That the processors were moved, in a sentence; nil if one reading in ten or fewer differ.
+    /// A sentence that the processors were moved; nil if at most one reading in ten differs.
     ///
-    /// A hypervisor does so where others want its processors. Then the answer is that of a mixture
-    /// of two machines, and in the next run the mixture is another one.
+    /// A hypervisor does so where others want its processors. Then the result is a mixture of two
+    /// machines, and the next run has another mixture.
     static func movement(_ readings: [Double]) -> String? {
         let sorted = readings.sorted()
         guard let near = sorted.dropFirst(sorted.count / 10).first,
@@ -45,10 +45,10 @@ extension ComparisonReport.CacheLine {
 }
 
 extension [ComparisonReport.Repeat] {
-    /// The repeats of a case, of which those are left out during which the processors were moved.
+    /// The repeats of a case; those during which the processors were moved are marked as left out.
     ///
-    /// On several threads, and as long as enough others are left: half of all, and as many as can
-    /// be ranked. One thread hands no line to another.
+    /// On several threads, and as long as enough others are left: half of all, and enough to be
+    /// ranked. One thread hands no line to another.
     func marked(threads: Int) -> Self {
         let moved = indices.filter {
             ComparisonReport.CacheLine.jumps(self[$0].lineNanoseconds ?? [])

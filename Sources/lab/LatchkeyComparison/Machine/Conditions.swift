@@ -2,11 +2,11 @@ import LatchkeyMachine
 internal import LatchkeyVerdict
 
 extension ComparisonReport.Conditions {
-    /// The fewest repeats that show a difference from chance.
+    /// The fewest repeats that tell a difference from chance.
     package static let repeatsMin = 3
     /// The number of processors that other processes keep busy on average on a quiet machine.
     ///
-    /// A build or a browser is above.
+    /// A build or a browser keeps more busy.
     static let foreignProcessorsMax = 0.15
     /// The share of the processors' time that other guests take normally.
     static let stealRatioMax = 0.02
@@ -18,9 +18,9 @@ extension ComparisonReport.Conditions {
     /// - Parameters:
     ///   - before: The machine when the run began.
     ///   - after: The machine when it ended.
-    ///   - isForced: Whether the figures are ranked in spite of what is found.
+    ///   - isForced: Whether the figures are ranked in spite of the findings.
     ///   - fingerprint: The machine and the build.
-    ///   - others: What was found elsewhere that forbids a ranking.
+    ///   - others: Other findings that forbid a ranking.
     init(
         from before: MachineReading,
         to after: MachineReading,
@@ -56,7 +56,7 @@ extension ComparisonReport.Conditions {
         )
     }
 
-    /// What is beyond the bounds.
+    /// The figures that are beyond the normal ones.
     private static func disturbances(
         _ foreign: Double?,
         _ steal: Double?,
@@ -88,9 +88,9 @@ extension ComparisonReport.Conditions {
         return found
     }
 
-    /// A figure with this many digits, or with more if needed to distinguish it from the bound.
+    /// A figure with this many digits, or with more if needed to distinguish it from the limit.
     private static func fixed(_ value: Double, beyond bound: Double, digits: Int = 2) -> String {
-        // What a `Double` has.
+        // The digits of a `Double`.
         let digitsMax = 17
         let told = (digits...digitsMax).first {
             FigureText.fixed(value, $0) != FigureText.fixed(bound, $0)

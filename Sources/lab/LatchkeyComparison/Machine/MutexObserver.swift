@@ -12,11 +12,11 @@ extension ComparisonReport.MutexObservation {
     /// **Design.** The kernel shows in `/proc/self/task/<thread>/syscall` which call a thread is
     /// blocked in, and its arguments. A priority-inheriting lock waits in `FUTEX_LOCK_PI`, one that
     /// spins first and then sleeps in `FUTEX_WAIT`. Version numbers would not tell: distributions
-    /// and development snapshots differ. The thread says who it is before it asks for the mutex,
-    /// and the caller looks again and again, within the time that it has, while it holds it.
+    /// and development snapshots differ. The thread gives its identifier before it asks for the
+    /// mutex. The caller holds the mutex and looks again and again, within its time.
     ///
     /// - Parameter patienceSeconds: The time in which the waiting thread must go to sleep.
-    /// - Returns: What it was seen to wait in.
+    /// - Returns: The call in which the thread waited.
     package static func observe(
         patienceSeconds: Int = 2
     ) -> ComparisonReport.MutexObservation {

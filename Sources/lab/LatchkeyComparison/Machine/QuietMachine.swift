@@ -5,10 +5,10 @@ internal import LatchkeyVerdict
 /// Waiting until other processes leave the processors alone, before a run.
 ///
 /// The load is read again and again over windows of half a second. The first quiet window ends the
-/// wait, and so does its bound: a busy machine can still be measured, and the report then claims
-/// less.
+/// wait, and so does its time limit: a busy machine can still be measured, and the report then
+/// claims less.
 package enum QuietMachine {
-    /// What other processes used within a window.
+    /// The use by other processes within a window.
     package struct Load: Sendable {
         package var processors: Double
         package var busiest: ProcessTimes.Entry?
@@ -59,7 +59,7 @@ package enum QuietMachine {
     package static func load() -> Load? {
         let (times, before) = (ProcessTimes.now(), MachineReading.now())
         guard before.busySeconds != nil else { return nil }
-        // A signal ends the sleep, which is as well: it interrupts the run.
+        // A signal ends the sleep, which is right: it interrupts the run.
         usleep(UInt32(windowSeconds * 1e6))
         let after = MachineReading.now()
         guard let from = before.busySeconds, let to = after.busySeconds else { return nil }

@@ -10,7 +10,7 @@ package struct ComparisonError: Error, Hashable, CustomStringConvertible {
     @usableFromInline package var description: String { message }
 }
 
-/// The bounds of a run's settings.
+/// The limits of a run's settings.
 package enum ComparisonBounds {
     /// More threads than this are no comparison of locks any more.
     package static let threadsMax = 256
@@ -23,6 +23,6 @@ package enum ComparisonBounds {
     package static let durationSeconds = 0.005...60.0
     /// With fewer operations, the p99 is the slowest one.
     package static let arrivalsMin = 100.0
-    /// More operations in a second than any processor begins.
+    /// More operations in a second than any processor can begin.
     package static let arrivalRateMax = 1e9
 }

@@ -2,7 +2,7 @@
 package enum ComparisonPreset: String, Codable, Sendable, CaseIterable {
     /// Threads count something: writes only, a very short section.
     case counter
-    /// Entries are looked up and now and then replaced, a few of them far more often than others.
+    /// Entries are looked up and sometimes replaced, a few of them far more often than others.
     case cache
     /// All threads read it all the time, and it rarely changes.
     case config
@@ -11,7 +11,7 @@ package enum ComparisonPreset: String, Codable, Sendable, CaseIterable {
     /// A long section and no work outside: all threads wait for each other.
     case convoy
 
-    /// What the preset measures, for the manual.
+    /// The meaning of the preset, for the manual.
     package var meaning: String {
         switch self {
         case .counter: "writes only, with a very short section"
@@ -24,7 +24,7 @@ package enum ComparisonPreset: String, Codable, Sendable, CaseIterable {
 
     /// Puts the preset's workload into the settings.
     ///
-    /// Flags of their own win afterwards.
+    /// Flags for single settings have precedence.
     package func apply(to settings: inout ComparisonSettings) {
         settings.preset = self
         func set(_ readRatio: Double, section: Int, outside: Int, keys: Int = 1) {

@@ -12,7 +12,7 @@ extension ComparisonReport.Rounds {
     /// Rounds after each repeat, which are more alike than those after another one.
     package static let perRepeat = 9
 
-    /// The slices that count.
+    /// The slices that are not left out.
     package var counted: [Double] { clusters.flatMap(\.self) }
 
     /// The same, those after one repeat together.
@@ -54,11 +54,11 @@ extension ComparisonReport.Rounds {
 }
 
 extension [ComparisonReport.Repeat] {
-    /// The repeats that count: all but those that are left out.
+    /// The repeats that are not left out.
     package var counted: Self { filter { $0.isLeftOut != true } }
 }
 
 extension ComparisonReport.Case {
-    /// The repeats that count.
+    /// The repeats that are not left out.
     package var counted: [ComparisonReport.Repeat] { repeats.counted }
 }

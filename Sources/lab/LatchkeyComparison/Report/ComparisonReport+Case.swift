@@ -8,15 +8,15 @@ extension ComparisonReport {
         package var workload: ComparisonReport.Workload
         /// How many steps of work an operation does inside of the section and outside.
         ///
-        /// What the workload's nanoseconds come to where the report was made. Left out over the
+        /// The workload's nanoseconds in steps, on the machine of the report. Left out over the
         /// wire.
         package var sectionSteps: Int?
         package var outsideSteps: Int?
         package var repeats: [Repeat]
         /// Short slices beside the repeats, where they say the same as these.
         ///
-        /// Then the throughput is theirs. Left out for a strategy that is far slower than the best
-        /// one, and where there are none.
+        /// Then the throughput is that of the slices. Left out for a strategy that is far slower
+        /// than the best one, and where there are none.
         package var rounds: Rounds?
         package var summary: Summary
         /// True for a strategy of the program's that applies writes asynchronously; else left out,
@@ -24,11 +24,11 @@ extension ComparisonReport {
         package var isAsynchronous: Bool?
     }
 
-    /// What every thread repeats.
+    /// The operations that every thread repeats.
     package struct Workload: Codable, Sendable, Hashable {
         /// The share of operations that only read, from 0 to 1.
         package var readRatio: Double
-        /// For how long an operation works inside the guarded section.
+        /// The length of an operation's work inside the guarded section.
         package var sectionNanoseconds: Int
         package var outside: OutsideWork
         package var keys: Int
@@ -37,7 +37,7 @@ extension ComparisonReport {
         package var arrival: Arrival
         /// Left out in process.
         package var transport: ComparisonSettings.Transport?
-        /// The name of a workload of one's own.
+        /// The name of a program's own workload.
         ///
         /// Its section is not `sectionNanoseconds`. Left out for the built-in workload.
         package var name: String?
@@ -60,17 +60,17 @@ extension ComparisonReport {
         package var response: Durations?
         /// The same from the *intended* start, so that a stall is not hidden.
         ///
-        /// Open loop only. Operations that were due and had not begun at the end count with the
-        /// time until then.
+        /// Open loop only. Operations that were due and had not begun at the end count as having
+        /// taken until the end.
         package var responseFromIntendedStart: Durations?
         /// From the intended start to the real one.
         ///
         /// Open loop only.
         package var startDelay: Durations?
-        /// How many operations the metered part of the repeat did.
+        /// The operations of the metered part of the repeat.
         ///
-        /// Wait, hold, contention, hand-offs and system calls are of these; everything else is of
-        /// `operations`, without a meter.
+        /// Wait, hold, contention, hand-offs and system calls belong to these; everything else
+        /// belongs to `operations`, without a meter.
         package var meteredOperations: Int?
         package var contended: Int?
         package var handOffs: Int?
@@ -88,18 +88,18 @@ extension ComparisonReport {
         /// How long a cache line took there and back between processors, before the unmetered part
         /// of the repeat and after it.
         package var lineNanoseconds: [Double]?
-        /// True if the repeat does not count, because the processors were moved during it.
+        /// True if the repeat is left out, because the processors were moved during it.
         package var isLeftOut: Bool?
     }
 
     /// The short slices of a case, one in each round.
     ///
-    /// A round is a slice of each strategy, one after the other. So what has the same place in the
-    /// lists of two strategies was measured next to each other, and what disturbed it cancels in
-    /// the ratio.
+    /// A round is a slice of each strategy, one after the other. So figures at the same index of
+    /// two strategies were measured next to each other, and a disturbance of both cancels in the
+    /// ratio.
     package struct Rounds: Codable, Sendable, Equatable {
         package var operationsPerSecond: [Double]
-        /// The rounds that do not count, because the processors were moved during them.
+        /// The rounds that are left out, because the processors were moved during them.
         package var leftOut: Set<Int>?
     }
 
@@ -117,7 +117,7 @@ extension ComparisonReport {
 
     /// A case in few figures.
     ///
-    /// Where nothing else is said, the median over the repeats.
+    /// The median over the repeats, except where noted.
     package struct Summary: Codable, Sendable, Equatable {
         /// Over the rounds, where there are some.
         package var operationsPerSecond: Spread

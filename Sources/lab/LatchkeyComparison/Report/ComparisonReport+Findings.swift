@@ -5,20 +5,20 @@ extension ComparisonReport {
         package enum Check: String, Codable, Sendable, CaseIterable {
             /// The counts at the end are the number of operations: no update was lost.
             case counts
-            /// The strategy excludes and admits whom it promises to.
+            /// The strategy excludes and admits accesses as it promises.
             case laws
-            /// Of reports of 0.1: no reader saw one field of a pair without the other.
+            /// In reports of 0.1: no reader saw one field of a pair without the other.
             case tornReads = "torn-reads"
-            /// Of reports of 0.1: the history has an order that one thread could have produced.
+            /// In reports of 0.1: the history has an order that one thread could have produced.
             case linearizability
-            /// The check and the expectations of a workload of one's own.
+            /// The check and the expectations of a program's own workload.
             case workload
         }
 
         package enum Outcome: String, Codable, Sendable, CaseIterable {
             case passed
             case failed
-            /// Not decided within the bound on time or size.
+            /// Not decided within the limit of time or size.
             case undecided
         }
 
@@ -27,7 +27,7 @@ extension ComparisonReport {
         package var outcome: Outcome
         /// How many operations or laws were checked.
         package var checkedCount: Int
-        /// What was found, in a sentence.
+        /// The finding, in a sentence.
         ///
         /// Left out if nothing is wrong.
         package var finding: String?
@@ -48,8 +48,8 @@ extension ComparisonReport {
         return "`\(hang.strategy)` did not return; the run ended there, and \(rest)"
     }
 
-    /// Where one strategy overtakes another: it is ahead at one of two neighbouring points, and
-    /// behind at the other.
+    /// Where one strategy overtakes another: each of the two is ahead at one of two neighbouring
+    /// points.
     package struct Crossover: Codable, Sendable, Equatable {
         package enum Axis: String, Codable, Sendable, CaseIterable {
             case threads
@@ -115,7 +115,7 @@ extension ComparisonReport {
         package enum Outcome: String, Codable, Sendable, CaseIterable {
             /// No other strategy is as good as the one to use.
             case one
-            /// Others are within 10 %; a fixed order of preference has decided.
+            /// Others are within 10 %; a fixed order of preference decided.
             case several
             /// Conditions forbid a ranking, or nothing could be compared.
             case refused
@@ -126,13 +126,13 @@ extension ComparisonReport {
         ///
         /// Empty if refused.
         package var strategies: [String] = []
-        /// The strategy that stays unless another is better: `--current`, or what stands in for it.
+        /// The strategy that stays unless another is better: `--current`, or its replacement.
         ///
         /// Left out if refused, and by earlier versions.
         package var current: String?
-        /// Strategies that are faster over all cases, and that are not recommended nevertheless.
+        /// Strategies that are faster over all cases, but are not recommended.
         package var passedOver: [PassedOver] = []
-        /// How each other strategy stands to `current` over all cases.
+        /// The ratio of each other strategy to `current` over all cases.
         ///
         /// Left out if refused, and by earlier versions.
         package var ratios: [StrategyRatio]?
@@ -141,13 +141,13 @@ extension ComparisonReport {
         ///
         /// Left out if there are no two such strategies.
         package var sensitivity: Double?
-        /// Line three, what must not be used here and why: a sentence, or nothing.
+        /// Line three, which strategies must not be used here and why: a sentence, or nothing.
         package var news: [String] = []
         /// Line one, which strategy to use: at most 20 words.
         package var sentence = ""
-        /// Line two: where the answer is another one, in one clause for each condition.
+        /// Line two: where the answer differs, in one clause for each condition.
         package var flip = ""
-        /// What can be skipped, a sentence each.
+        /// Notes that can be skipped, a sentence each.
         package var notes: [String] = []
 
         /// Refuses to recommend anything.

@@ -1,7 +1,7 @@
 package import LatchkeyStrategies
 
 extension ComparisonReport {
-    /// What a strategy of the program's own promises.
+    /// The promises of a program's own strategy.
     ///
     /// The recommendation prefers some promises to others. Ours are known by name.
     package struct OwnStrategy: Codable, Sendable, Equatable {

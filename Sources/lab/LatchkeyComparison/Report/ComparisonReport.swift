@@ -1,10 +1,10 @@
 package import Foundation
 
-/// What `latchkey compare` found: the one value that the terminal, JSON, CSV and HTML are made of.
+/// The result of `latchkey compare`: the one value for the terminal, JSON, CSV and HTML.
 ///
 /// The names of the properties are the names in the JSON, units last; `docs/comparison-report.md`
-/// describes them and `docs/schemas/comparison-report.schema.json` is their schema. What was not
-/// measured is left out, never 0.
+/// describes them and `docs/schemas/comparison-report.schema.json` is their schema. A figure that
+/// was not measured is left out, never 0.
 @usableFromInline
 package struct ComparisonReport: Codable, Sendable, Equatable {
     /// The name of this form of the report.
@@ -30,7 +30,7 @@ package struct ComparisonReport: Codable, Sendable, Equatable {
     package var baselines: [Case]
     package var cases: [Case]
     package var verdicts: [Verdict]
-    /// What the program's own strategies promise; left out if it has none.
+    /// The promises of the program's own strategies; left out if it has none.
     package var ownStrategies: [OwnStrategy]?
     /// Decided by ``conclude(isForced:)``, like `cliffs` and `recommendation`.
     package var crossovers: [Crossover] = []
@@ -43,8 +43,8 @@ extension ComparisonReport {
     package enum Baseline: String, Sendable, CaseIterable {
         /// The work alone, on one thread: the physical limit.
         case unsynchronized
-        /// A `pthread_mutex_t` around the work, without a strategy: what `pthread-mutex` costs
-        /// beyond it is the library's own cost.
+        /// A `pthread_mutex_t` around the work, without a strategy: the further cost of
+        /// `pthread-mutex` is that of the library.
         case bareMutex = "bare-mutex"
         /// Over HTTP: requests that touch no property.
         case httpAlone = "http-alone"
@@ -87,7 +87,7 @@ extension ComparisonReport {
         }
 
         package var kind: Kind
-        /// What was seen, in a sentence.
+        /// The observation, in a sentence.
         package var evidence: String
     }
 
@@ -105,9 +105,9 @@ extension ComparisonReport {
         ///
         /// Empty if they can.
         package var findings: [String]
-        /// What disturbed the run more than a quiet machine does, a sentence each.
+        /// Disturbances beyond those of a quiet machine, a sentence each.
         ///
-        /// Intervals are wider for it.
+        /// They make intervals wider.
         package var disturbances: [String] = []
         /// Of the last 1, 5 and 15 minutes, when the run began and when it ended.
         package var loadAverageBefore: [Double]
@@ -125,7 +125,8 @@ extension ComparisonReport {
         package var clockNanoseconds: Double
         /// The runner's loop around an operation that does nothing.
         package var loopNanosecondsPerOperation: Double
-        /// What counting and timing add to an operation, on average over timed and untimed ones.
+        /// The cost of counting and timing for an operation, on average over timed and untimed
+        /// ones.
         package var meteringNanosecondsPerOperation: Double
         /// One operation in this many is timed on average.
         package var samplingMean: Int

@@ -66,7 +66,7 @@ extension Arrival: RawRepresentable, Codable {
         }
     }
 
-    /// The operations that are due in a second, unless the next one is due when the last has ended.
+    /// The operations that are due in a second; nil if the next one is due when the last has ended.
     package var operationsPerSecond: Double? {
         switch self {
         case .closed: nil

@@ -1,6 +1,6 @@
 import LatchkeyStrategies
 
-/// What to compare, and how: the command line of `latchkey compare`, checked.
+/// The strategies to compare, and how: the command line of `latchkey compare`, checked.
 ///
 /// Every list is one dimension of the cases; the run is their product.
 package struct ComparisonSettings: Codable, Sendable, Equatable {
@@ -19,7 +19,7 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     ///
     /// Left out: `lock`.
     package var current: StrategyName?
-    /// The name of a workload of one's own, which is measured instead of the built-in section.
+    /// The name of a program's own workload, which is measured instead of the built-in section.
     package var workload: String?
     /// The program that measures, if it is not `latchkey`.
     package var program: String?
@@ -44,7 +44,7 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
 
     package init() {}
 
-    /// `current`, or what stands for it: the strategy that everybody has.
+    /// `current`, or the default: the strategy that every program has.
     package var currentStrategy: StrategyName {
         get { current ?? Self.currentDefault }
         set { current = newValue == Self.currentDefault ? nil : newValue }
@@ -53,7 +53,7 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     private static let currentDefault = StrategyName(StrategyKind.standard)
 }
 
-/// What a thread does between two operations.
+/// The work of a thread between two operations.
 package struct OutsideWork: Sendable, Hashable {
     package var nanoseconds: Int
     /// Whether it grows with the number of threads, which keeps the total demand the same.
@@ -77,11 +77,11 @@ package enum Arrival: Sendable, Hashable {
     case closed
     /// At a constant rate, of all threads together, whether or not the last one has ended.
     case open(operationsPerSecond: Double)
-    /// At the times of a trace, which come to this rate on average.
+    /// At the times of a trace, which has this rate on average.
     case recorded(operationsPerSecond: Double)
 }
 
-/// What a report says about the trace that was replayed.
+/// The report's facts about the replayed trace.
 package struct TraceSource: Codable, Sendable, Equatable {
     /// The name of the file, without its folder.
     package var file: String
@@ -105,6 +105,6 @@ package struct ComparisonProgress: Sendable, Equatable {
     ///
     /// `nil` before there is anything to estimate it from.
     package var remainingSeconds: Double?
-    /// What is being measured, such as `spin, 4 threads`.
+    /// The case in progress, such as `spin, 4 threads`.
     package var current: String
 }

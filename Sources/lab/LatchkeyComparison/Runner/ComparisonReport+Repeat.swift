@@ -8,8 +8,8 @@ extension ComparisonReport.Repeat {
 
     /// The result of a slice.
     ///
-    /// In an open loop the threads poll until an operation is due. That would be most of their
-    /// processor time, so it is left out.
+    /// In an open loop the threads poll until an operation is due. Polling would be most of their
+    /// processor time, so that time is left out.
     init(_ result: SliceResult, index: Int, isPaced: Bool) {
         let rate = result.operationsPerSecond
         let refused = result.tallies.reduce(0) { $0 + $1.refused }
@@ -32,7 +32,7 @@ extension ComparisonReport.Repeat {
         )
     }
 
-    /// Adds what the metered slice of the same repeat found.
+    /// Adds the figures of the metered slice of the same repeat.
     mutating func add(_ metered: SliceResult) {
         let tallies = metered.tallies
         func sum(_ count: (WorkerTally) -> Int?) -> Int? {
@@ -45,7 +45,7 @@ extension ComparisonReport.Repeat {
         if let row = metered.contention { add(row) }
     }
 
-    /// Adds what a meter shows.
+    /// Adds the figures of a meter.
     mutating func add(_ row: ContentionReport.Row) {
         wait = row.wait.all.map(ComparisonReport.Durations.init)
         hold = row.hold.all.map(ComparisonReport.Durations.init)

@@ -65,7 +65,7 @@ extension ComparisonRun {
             let rounds = measured.shortSlices[index].flatMap { slices in
                 ComparisonReport.Rounds(slices, beside: repeats)
             }
-            // The section of a workload of one's own does not consist of steps.
+            // The section of a program's own workload does not consist of steps.
             let cost = method.cost(planned)
             let sectionSteps = planned.workload.name == nil ? cost?.sectionSteps : nil
             return ComparisonReport.Case(

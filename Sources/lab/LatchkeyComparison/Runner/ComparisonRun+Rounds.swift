@@ -3,23 +3,23 @@ internal import LatchkeyVerdict
 /// Rounds of short slices, after each repeat of all cases.
 ///
 /// **Why.** On a virtual machine, modes of the processors last from fractions of a second to
-/// seconds, and double or halve what contended strategies do. A round measures the strategies of
-/// one situation one after the other within a fraction of a second, so that they meet the same
+/// seconds, and double or halve the speed of contended strategies. A round measures the strategies
+/// of one situation one after the other within a fraction of a second, so that they meet the same
 /// mode. And there are many rounds, so the median of their ratios is known to a few percent. A
-/// round of several threads does not count if the way of a cache line jumps within it. Repeats
-/// stay long: short slices hide a convoy, and say little about fairness.
+/// round of several threads is left out if the time of a cache line jumps within it. Repeats stay
+/// long: short slices hide a convoy, and say little about fairness.
 ///
-/// **Who takes part.** The current strategy, and what is at least a third as fast as the best one
-/// of its situation, by the first repeat: what is slower needs no ratio to a percent. With the mode
-/// changing between two repeats, everything of two thirds of the best speed is among them. For
-/// `bare-mutex` the same holds. Asynchronous strategies do not: what they have not applied yet at
-/// the end of a short slice would be a great part of it.
+/// **Participants.** The current strategy, and all that are at least a third as fast as the best
+/// one of their situation, by the first repeat: slower ones need no ratio to a percent. Even if the
+/// mode changes between two repeats, all strategies with two thirds of the best speed are among
+/// them. The same holds for `bare-mutex`. Asynchronous strategies do not take part: the writes that
+/// they have not applied at the end of a short slice would be a large part of it.
 extension ComparisonRun {
-    /// Of the best speed.
+    /// The share of the best speed.
     static let contenderShareMin = 1.0 / 3
-    /// A slice of what is slower has so few operations that it is too coarse.
+    /// A slice of a slower strategy has too few operations.
     static let operationsPerSecondMin = 50_000.0
-    /// Of the cases, for the estimate of the time.
+    /// The share of the cases, for the estimate of the time.
     private static let contenderShareExpected = 0.65
 
     var roundCount: Int { settings.repeats * roundsPerRepeat }
@@ -63,9 +63,9 @@ extension ComparisonRun {
 
     /// Takes as many rounds again of some strategies.
     ///
-    /// What is undecided after a run needs a narrower interval. These rounds are few strategies',
-    /// so they take a small part of the run's time. That is one more look at the same question, in
-    /// which an interval can err; a third one is not taken.
+    /// A question that is undecided after a run needs a narrower interval. These rounds are of few
+    /// strategies, so they take a small part of the run's time. They are one more look at the same
+    /// question, in which an interval can err; there is no third look.
     func lookAgain(at names: [String], _ course: inout Course) {
         guard !names.isEmpty else { return }
         let subjects = names.map { CaseSubject.strategy(StrategyName(rawValue: $0)) }
@@ -76,7 +76,7 @@ extension ComparisonRun {
 
     /// Takes the rounds after a repeat, of these or all; false if the run ends there.
     ///
-    /// Those after the last repeat are more than was planned.
+    /// Rounds after the last repeat are beyond the plan.
     func measureRounds(
         ofRepeat repeatIndex: Int,
         among subjects: [CaseSubject]? = nil,
@@ -104,7 +104,7 @@ extension ComparisonRun {
                     let isMoved =
                         cases[0].threads > 1
                         && ComparisonReport.CacheLine.jumps(found.flatMap(\.lineNanoseconds))
-                    // What was read after a slice was read before the next one.
+                    // The reading after a slice is also the one before the next slice.
                     course.measured.lineReadings += found.first?.lineNanoseconds.prefix(1) ?? []
                     for (index, var slice) in zip(order, found) {
                         slice.isMoved = isMoved
@@ -142,12 +142,12 @@ extension ComparisonReport.Rounds {
     /// The short slices of a case, if they say the same as its repeats.
     ///
     /// A lock that falls into a convoy in a long slice does not do so in a short one, and one with
-    /// modes of its own has them for longer than a short slice. So it is asked of the repeats
-    /// whether they have two modes, or another median than the slices beside which a cache line
-    /// took about as long. If so, the repeats are right.
+    /// modes of its own has them for longer than a short slice. So the repeats are checked for two
+    /// modes, and for another median than that of slices with about the same time of a cache line.
+    /// If either is found, the repeats are right.
     ///
     /// Rounds in which the processors were moved are left out if enough others are left: half of
-    /// all, and as many as decide.
+    /// all, and enough to decide.
     init?(_ slices: [SliceResult], beside repeats: [ComparisonReport.Repeat]) {
         let moved = slices.indices.filter { slices[$0].isMoved }
         let left = slices.count - moved.count

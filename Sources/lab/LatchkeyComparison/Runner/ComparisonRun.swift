@@ -5,7 +5,7 @@ internal import LatchkeyStrategies
 
 /// A run of `latchkey compare`.
 ///
-/// The repeats of all cases are interleaved in rotated order, whatever measures them:
+/// The repeats of all cases are interleaved in rotated order, whichever method measures them:
 /// ``MemoryComparison`` or ``HTTPComparison``. When all are done, each strategy is checked in this
 /// process, on workloads made for that; those checks are not in the figures. A strategy that the
 /// program has registered is checked first, and if it fails, nothing is measured.
@@ -25,10 +25,10 @@ package struct ComparisonRun: Sendable {
     }
 
     /// - Parameters:
-    ///   - settings: What to compare.
+    ///   - settings: The settings of the run.
     ///   - version: Latchkey's version.
     ///   - executable: The program whose `serve` is started, over HTTP.
-    ///   - catalogue: What the program adds.
+    ///   - catalogue: The additions of the program.
     ///   - trace: The trace to replay, which the settings describe.
     ///   - probe: Reads how far apart the processors are.
     /// - Throws: A sentence about the first setting that makes no sense.
@@ -54,7 +54,7 @@ package struct ComparisonRun: Sendable {
         schedule = Schedule(settings, catalogue)
     }
 
-    /// What is measured besides the baselines.
+    /// The cases, without the baselines.
     package var plannedCases:
         [(strategy: String, threads: Int, workload: ComparisonReport.Workload)]
     {
@@ -63,19 +63,19 @@ package struct ComparisonRun: Sendable {
         }
     }
 
-    /// Measures, checks, and returns what was found.
+    /// Measures, checks, and returns the result.
     ///
-    /// Blocks until the run has ended. Not for use in a task. What is started ends with the calling
-    /// thread, whatever ends it.
+    /// Blocks until the run has ended. Not for use in a task. Processes of the run end with the
+    /// calling thread, whatever ends it.
     ///
     /// - Parameters:
-    ///   - isInterrupted: Asked every few dozen milliseconds. Once it says true, the repeat that
-    ///     runs is thrown away and the report has what was finished before.
-    ///   - whenReady: Called once, when everything that the run needs is there and nothing is
-    ///     measured yet. The time that it takes is not the run's.
-    ///   - undecided: Called once with what was measured: the strategies about which more rounds
-    ///     can decide, and the one that they are compared with. As many rounds again are taken of
-    ///     these.
+    ///   - isInterrupted: Asked every few dozen milliseconds. Once it returns true, the current
+    ///     repeat is discarded, and the report has the repeats that were finished before.
+    ///   - whenReady: Called once, when the run has everything that it needs and nothing is
+    ///     measured yet. Its time does not count as the run's.
+    ///   - undecided: Called once with the measured report. Returns the strategies about which more
+    ///     rounds can decide, and the one that they are compared with. The same number of rounds is
+    ///     taken again of these.
     ///   - progress: Called on the calling thread, at the start and whenever a repeat is done.
     /// - Returns: The report, without a recommendation; with the failure, if something failed after
     ///   a case was measured.
@@ -108,8 +108,8 @@ package struct ComparisonRun: Sendable {
             }
             course.clock.finish(course.method.preparationSeconds)
         }
-        // A program's own strategy is checked first: in a value that a program brings, one that is
-        // wrong could break more than figures.
+        // A program's own strategy is checked first: on a program's own value, a wrong strategy
+        // could break more than figures.
         check(settings.strategies.filter { catalogue.strategy($0) != nil }, &course)
         let isSound = !course.measured.verdicts.contains { $0.outcome == .failed }
         if isSound { measure(&course) }
@@ -171,7 +171,7 @@ package struct ComparisonRun: Sendable {
         }
     }
 
-    /// A run that goes on.
+    /// A run in progress.
     struct Course {
         var method: any ComparisonMethod
         var measured: Measured
@@ -236,7 +236,7 @@ package struct ComparisonRun: Sendable {
         var repeats: [[ComparisonReport.Repeat]]
         /// The short slices of each case of the schedule that has some, by its index.
         var shortSlices: [Int: [SliceResult]] = [:]
-        /// Of the cache line, in the order in which they were taken.
+        /// Readings of the cache line, in the order in which they were taken.
         var lineReadings: [Double] = []
         /// The results of the checks.
         var verdicts: [ComparisonReport.Verdict] = []
@@ -283,7 +283,7 @@ struct ProgressClock {
         finishedSeconds += plannedSeconds
     }
 
-    /// The estimate is the plan at first, and what was needed so far more and more.
+    /// The estimate is the plan at first, and depends more and more on the time needed so far.
     func progress(_ current: String) -> ComparisonProgress {
         let elapsed = elapsedSeconds
         let done = finishedSeconds / totalSeconds

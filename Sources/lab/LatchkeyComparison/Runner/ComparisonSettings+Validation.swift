@@ -1,7 +1,7 @@
 internal import LatchkeySettings
 
 extension ComparisonSettings {
-    /// Says what is wrong with the settings, if anything is.
+    /// Throws the first error in the settings.
     package func validate(_ catalogue: Catalogue = Catalogue()) throws(ComparisonError) {
         func require(_ condition: Bool, _ message: String) throws(ComparisonError) {
             guard condition else { throw ComparisonError(message) }

@@ -6,12 +6,12 @@ internal import LatchkeyVerdict
 ///
 /// Every repeat of a case is two slices: one without any meter, for the throughput, the processor
 /// time and the fairness; and a shorter one, metered, for waits, holds, contention and hand-offs.
-/// The ratio of the two is what metering costs. The final counts of every slice are checked.
+/// The ratio of the two is the cost of metering. The final counts of every slice are checked.
 struct MemoryComparison: ComparisonMethod {
     private let settings: ComparisonSettings
     private let catalogue: Catalogue
     private let work: Work
-    /// Of the repeat that is measured.
+    /// The calibration of the current repeat.
     private var calibration: WorkCalibration
     /// The step of every repeat.
     private var stepNanoseconds: [Double] = []
@@ -120,7 +120,7 @@ struct MemoryComparison: ComparisonMethod {
         stepNanoseconds.append(calibration.stepNanoseconds)
         guard let first = cases.first else { return [] }
         // All have the same threads and workload. Drawing their operations can take longer than a
-        // slice. The seed is another one than that of any repeat.
+        // slice. The seed differs from that of every repeat.
         var slice = slice(first, repeatIndex: settings.repeats + roundIndex, isMetered: false)
         let seconds = Slice.roundSeconds(threads: first.threads)
         slice.warmUpNanoseconds = UInt64(seconds * Slice.roundWarmUpShare * 1e9)
@@ -149,7 +149,7 @@ struct MemoryComparison: ComparisonMethod {
     }
 
     var instrument: ComparisonReport.InstrumentCost {
-        // On one thread if that was measured, since no other thread's meter is in the way there.
+        // On one thread if that was measured, since there no other thread's meter interferes.
         let blocking = metered.filter { !$0.value.ratios.isEmpty && !$0.key.usesPool }
         let alone = blocking.filter { $0.key.threads == 1 }
         var cost = ComparisonReport.InstrumentCost.measure(

@@ -1,4 +1,4 @@
-/// What the timed loop works on, besides its operator.
+/// The state of the timed loop, besides its operator.
 @usableFromInline
 struct LoopState {
     @usableFromInline let operations: [PlannedOperation]
@@ -20,8 +20,8 @@ extension Operator {
     /// One operation after the other until the stage is over, the first one in any case: the timed
     /// path.
     ///
-    /// Consumes the operator and returns it, so that nothing else refers to what it has: the values
-    /// of an unguarded one would be copied when it writes to them.
+    /// Consumes the operator and returns it, so that nothing else refers to its values: an
+    /// unguarded operator would copy them when it writes.
     @inlinable
     @inline(never)
     consuming func loop(
@@ -42,7 +42,7 @@ extension Operator {
             var operation = unsafe operations[place]
             repeat {
                 outside ^= performer.perform(operation, number: number, timing: timing)
-                // To look one up takes a nanosecond of the ten that a lock takes.
+                // A look-up takes a nanosecond, and a lock ten.
                 if count > 1 {
                     place = place &+ 1 == count ? 0 : place &+ 1
                     operation = unsafe operations[place]
@@ -61,7 +61,7 @@ extension Operator {
 
 /// An operator in closures, which are compiled where the strategy and the section are known.
 ///
-/// ``Worker`` is so one type. In a closed loop the closure is called once for each stage, and
+/// So ``Worker`` is one type. In a closed loop the closure is called once for each stage, and
 /// nothing inside of the loop goes through a closure.
 ///
 /// **Design.** Belongs to one thread, as the operator does.

@@ -2,10 +2,10 @@ import Glibc
 
 /// The baseline `bare-mutex`: one `pthread_mutex_t`, locked and unlocked around the work.
 ///
-/// It shares nothing with the strategies but the loop around an operation. Where the figures of
-/// the strategy `pthread-mutex` agree with it, the library adds nothing to them. Whatever the keys
-/// and stripes of the workload are, this is one mutex around one value, and reading excludes as
-/// writing does.
+/// It shares only the loop around an operation with the strategies. Where the figures of the
+/// strategy `pthread-mutex` agree with it, the library adds nothing to them. Whatever the keys and
+/// stripes of the workload are, this is one mutex around one value, and reading excludes as writing
+/// does.
 ///
 /// **Design.** The mutex guards the value.
 ///
@@ -57,7 +57,7 @@ extension Slice {
     }
 }
 
-/// Does every operation on the one value behind a bare mutex.
+/// Does every operation on the one value of a bare mutex.
 struct BareMutexOperator: Operator {
     let mutex: BareMutex
     let cost: OperationCost

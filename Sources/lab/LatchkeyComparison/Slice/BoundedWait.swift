@@ -2,14 +2,14 @@ import Dispatch
 import Foundation
 public import LatchkeyStrategies
 
-/// Waits with a bound for threads that a broken strategy may never release.
+/// Waits with a time limit for threads that a broken strategy may never release.
 ///
-/// **Design.** The controlling thread waits. It wakes now and then to ask whether the run was
-/// interrupted. What it waits for runs on threads of its own, and is left behind when
-/// the bound is reached.
+/// **Design.** The controlling thread waits. It wakes regularly to ask whether the run was
+/// interrupted. The work that it waits for runs on other threads, and is abandoned when the time is
+/// over.
 @usableFromInline
 struct BoundedWait: Sendable {
-    /// For our strategies, of which none hangs: enough for the busiest machine.
+    /// For our strategies, none of which hangs: enough for the busiest machine.
     @usableFromInline static let secondsDefault = 60.0
     /// For a program's own strategy, which may hang.
     ///
@@ -54,8 +54,8 @@ struct BoundedWait: Sendable {
     ///
     /// - Parameters:
     ///   - count: How many calls.
-    ///   - body: Must call `completion` once, on whatever thread. Called again if it is refused.
-    /// - Returns: What was given.
+    ///   - body: Must call `completion` once, on any thread. Called again if it is refused.
+    /// - Returns: The given values.
     /// - Throws: ``MeasurementFailure`` if that takes too long.
     @usableFromInline
     func results<Value: Sendable>(
@@ -90,7 +90,7 @@ struct BoundedWait: Sendable {
 @usableFromInline
 enum MeasurementFailure: Error {
     case interrupted
-    /// Threads did not stop within the bound.
+    /// Threads did not stop within the time limit.
     case stuck
     case failed(ComparisonError)
 }

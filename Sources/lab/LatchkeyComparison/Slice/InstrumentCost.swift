@@ -60,7 +60,7 @@ extension ComparisonReport.InstrumentCost {
     }
 }
 
-/// Does nothing with an operation but look at it.
+/// Only looks at an operation.
 private struct IdleOperator: Operator {
     @inline(__always)
     mutating func perform(

@@ -11,11 +11,11 @@ struct OperationCost: Sendable {
 
 /// Does the planned operations of one thread through one kind of access function.
 ///
-/// Generic for what blocks, so that the loop around it is compiled once for each strategy and
-/// section, and nothing in it is dispatched.
+/// Generic for blocking strategies, so that the loop around it is compiled once for each strategy
+/// and section, without dynamic dispatch.
 ///
-/// **Design.** An operator belongs to one thread, which makes it. What completes on other threads
-/// touches the semaphore of its window, or a ``ResponseTimes``, and nothing else of it.
+/// **Design.** An operator belongs to one thread, which makes it. Completions on other threads
+/// touch only the semaphore of its window, or a ``ResponseTimes``.
 @usableFromInline
 protocol Operator: SendableMetatype {
     /// Does the operation.
@@ -23,7 +23,7 @@ protocol Operator: SendableMetatype {
     /// The outside work begins with the result, so that the processor cannot overlap the two.
     ///
     /// - Parameters:
-    ///   - operation: What to do.
+    ///   - operation: The operation.
     ///   - number: The operation's among those of its thread, from 0.
     ///   - timing: In an open loop: told when the operation has ended.
     /// - Returns: The result, or 0 if it comes later.
@@ -95,7 +95,7 @@ struct OneStripeOperator<Guarded: Section, ChosenStrategy: BlockingStrategy>: Op
     }
 }
 
-/// The operations of a thread that are under way, of which there is a bounded number.
+/// The operations of a thread that are under way, of which there is a limited number.
 ///
 /// **Design.** Belongs to one thread; other threads touch the semaphore only.
 @usableFromInline
@@ -117,14 +117,14 @@ final class SubmissionWindow {
     }
 }
 
-/// Uses submitting access functions, with a bounded number of operations under way.
+/// Uses submitting access functions, with a limited number of operations under way.
 ///
 /// The figure is the number of *applied* operations: a thread goes on while up to
 /// ``SubmissionWindow/max`` of its operations wait, and then waits for one to complete. The
-/// semaphore that bounds them is part of the figure, as any bound would be part of a program.
+/// semaphore that limits them is part of the figure, as any limit would be part of a program.
 ///
-/// What submits is a closure, so that this is compiled once: a call costs a hundredth of what a
-/// submitted operation does.
+/// The submission is a closure, so that this is compiled once: a call costs a hundredth of a
+/// submitted operation.
 @usableFromInline
 struct SubmittingOperator: Operator {
     @usableFromInline typealias Submission = (

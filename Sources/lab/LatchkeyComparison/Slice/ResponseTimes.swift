@@ -27,8 +27,8 @@ final class ResponseTimes: Sendable {
 
     /// The figures; `nil` if nothing was recorded.
     ///
-    /// Operations that were due and had not begun count as having taken until the end: at least so
-    /// long it did take.
+    /// Operations that were due and had not begun count as having taken until the end, the least
+    /// time that they can take.
     func durations(unbegun: [UnbegunOperations] = []) -> ComparisonReport.Durations? {
         let reading = histogram.reading
         var counts = reading.buckets
@@ -71,7 +71,7 @@ final class ResponseTimes: Sendable {
 /// The operations of a thread that were due before the end of its slice and did not begin: each of
 /// them `interval` nanoseconds after the one before, the first one `longest` before the end.
 ///
-/// Calculated, so that a rate that no strategy keeps up with costs nothing to account for.
+/// Calculated, so that a rate that no strategy keeps up with costs nothing to record.
 struct UnbegunOperations: Sendable, Equatable {
     let count: UInt64
     let longest: UInt64

@@ -1,9 +1,9 @@
-/// What an operation does inside the guarded section, and with what value.
+/// The work of an operation inside the guarded section, and its value.
 ///
 /// A generic type for each, so that the loop around an operation is compiled once for each strategy
-/// and section, and nothing in it is dispatched. That happens in the module that names the types:
-/// this one for our strategies, and the user's for a strategy or a workload of their own. So what
-/// the loop calls is inlinable.
+/// and section, without dynamic dispatch. That happens in the module that names the types: this one
+/// for our strategies, and the user's for a strategy or a workload of their own. So the functions
+/// that the loop calls are inlinable.
 @usableFromInline
 protocol Section: Sendable {
     associatedtype Value: Sendable
@@ -25,7 +25,7 @@ protocol Section: Sendable {
     /// Changes the value, and returns something that the work outside depends on.
     func write(_ value: inout Value, _ operation: PlannedOperation, number: Int) -> UInt64
 
-    /// The number of things that are wrong with the values after a slice.
+    /// The number of errors in the values after a slice.
     func wrongCount(_ stripes: [Value], _ result: SliceResult, _ slice: Slice) -> Int
 }
 

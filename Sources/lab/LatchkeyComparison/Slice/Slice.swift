@@ -17,7 +17,7 @@ struct Slice: Sendable {
     var measuredNanoseconds: UInt64
     /// How long the threads may take to stop, besides the sections that are under way.
     var stopSeconds = BoundedWait.secondsDefault
-    /// How long they may take to start: the system can refuse one without a word.
+    /// How long they may take to start: the system can refuse one silently.
     var startSeconds = 30.0
     /// When operations are due, in an open loop.
     var pace: Pace?
@@ -30,21 +30,23 @@ struct Slice: Sendable {
     /// must then be in the figure.
     var usesPool = false
     var isInterrupted: @Sendable () -> Bool = { false }
-    /// Of an open loop.
+    /// The response times of an open loop.
     let responses = Responses()
 
     var threads: Int { plans.count }
 
-    /// How long a slice of a round is: shorter than a mode of the processors lasts, by a factor of
-    /// 10 or more.
+    /// The length of a slice in a round: shorter than a mode of the processors, by a factor of 10
+    /// or more.
     ///
     /// Half as long on one thread. All strategies take part there, and no thread waits, so that the
     /// ratios vary least.
     static func roundSeconds(threads: Int) -> Double { threads == 1 ? 0.005 : 0.010 }
     static let roundWarmUpShare = 0.05
 
-    /// One acquisition in N is timed on average: often enough for a slow strategy's short
-    /// slice to have quantiles, and what it adds is not in the throughput.
+    /// One acquisition in N is timed on average.
+    ///
+    /// That is often enough for a slow strategy's short slice to have quantiles. Its cost is not in
+    /// the throughput.
     static let samplingMean = 8
 
     /// In one stripe.
@@ -82,7 +84,7 @@ extension Slice {
     /// - Parameters:
     ///   - meter: Reset when the warm-up is over.
     ///   - performer: Called on each worker's thread.
-    /// - Returns: What each of them did.
+    /// - Returns: The tallies of the threads.
     /// - Throws: ``MeasurementFailure`` if there is nothing to return.
     func run(
         _ meter: ContentionMeter? = nil,
@@ -132,7 +134,7 @@ extension Slice {
             let isInterrupted = isInterrupted()
             let now = latchkey_system_nanoseconds()
             guard !isInterrupted, now < end else {
-                // Those that are there leave.
+                // The threads that have arrived leave.
                 clock.end(at: now)
                 throw isInterrupted
                     ? .interrupted
@@ -161,7 +163,7 @@ extension Slice {
         )
     }
 
-    /// Sleeps for so long; false if the run was interrupted meanwhile.
+    /// Sleeps; false if the run was interrupted meanwhile.
     private func rest(_ nanoseconds: UInt64) -> Bool {
         let napNanoseconds: UInt64 = 50_000_000
         let end = latchkey_system_nanoseconds() + nanoseconds

@@ -1,15 +1,15 @@
 import LatchkeyContention
 import LatchkeyMachine
 
-/// What the threads of a slice did, and whether the values are right.
+/// The work of the threads of a slice, and whether the values are right.
 @usableFromInline
 struct SliceResult: Sendable {
     var tallies: [WorkerTally]
     var usage = Usage()
     /// In an open loop.
     var responses: Responses?
-    /// The number of keys whose value does not match the writes, or of failed checks of a workload
-    /// of one's own.
+    /// The number of keys whose value does not match the writes, or of failed checks of a program's
+    /// own workload.
     @usableFromInline var wrongCount = 0
     var contention: ContentionReport.Row?
     /// How long a cache line took before and after the slice.
@@ -20,7 +20,7 @@ struct SliceResult: Sendable {
     /// The sum of the threads' own rates.
     ///
     /// Each rate is measured from the common start to the end of the thread's last operation. So a
-    /// thread that waits for long at the end neither loses that time nor extends the time of the
+    /// long wait of a thread at the end neither costs it that time nor extends the time of the
     /// others.
     var operationsPerSecond: Double { tallies.reduce(0) { $0 + $1.operationsPerSecond } }
     var operations: Int { tallies.reduce(0) { $0 + $1.operations } }

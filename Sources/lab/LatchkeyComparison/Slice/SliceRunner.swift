@@ -1,10 +1,10 @@
 public import LatchkeyContention
 public import LatchkeyStrategies
 
-/// Measures a slice of one section: builds what is guarded, runs the threads, checks the result.
+/// Measures a slice of one section: builds the guarded values, runs the threads, checks the result.
 ///
-/// A visitor, so that the loop of an operator is compiled for each strategy. Only what makes the
-/// operator is, too: ``run(_:_:_:)`` and all that it calls know no strategy.
+/// A visitor, so that the loop of an operator is compiled for each strategy. Besides the loop, only
+/// the code that makes the operator is: ``run(_:_:_:)`` and all that it calls know no strategy.
 ///
 /// **Design.** The controlling thread makes the guarded value before the threads start and checks
 /// it after they have ended; in between it belongs to the strategy.

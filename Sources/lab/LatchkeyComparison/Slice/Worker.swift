@@ -4,7 +4,7 @@ import LatchkeyMachine
 
 /// The work that one thread did in a slice.
 struct WorkerTally: Sendable {
-    /// While it counted.
+    /// Operations while the slice was measured.
     ///
     /// A thread that is still waiting for its first operation has 0.
     var operations = 0
@@ -121,7 +121,7 @@ struct Worker {
         return nil
     }
 
-    /// One operation at each intended start, or as soon after it as the last one lets.
+    /// One operation at each intended start, or as soon after it as the last one has ended.
     ///
     /// Operations are due from the common start on, whenever this thread gets there: a stall
     /// that began during the warm-up delays it as well.
@@ -154,7 +154,7 @@ struct Worker {
 
 /// When the operations of an open loop are due.
 enum Pace: Sendable {
-    /// Each thread's so many nanoseconds after the one before.
+    /// `interval` nanoseconds after the thread's operation before.
     case constant(interval: Double)
     /// At the times of the thread's plan.
     case recorded
@@ -164,7 +164,7 @@ enum Pace: Sendable {
     /// The longest sleep, so that the end of the slice is seen.
     static let sleepMaxNanoseconds: UInt64 = 5_000_000
 
-    /// Returns at that time, or with false when `condition` has ended before.
+    /// Returns at that time, or with false when `condition` becomes false before.
     static func wait(until time: UInt64, while condition: () -> Bool) -> Bool {
         while true {
             let now = latchkey_system_nanoseconds()

@@ -17,8 +17,8 @@ import Synchronization
 /// drawn; threads, work outside and arrival are as in the built-in workload. Every operation calls
 /// a closure, which takes a nanosecond under every strategy alike.
 ///
-/// **Design.** The closures run on the threads of the run, inside the guarded section. What they
-/// capture is shared by these threads; the value alone is guarded.
+/// **Design.** The closures run on the threads of the run, inside the guarded section. These
+/// threads share the captured variables; only the value is guarded.
 public struct Workload<Value: Sendable>: Sendable {
     /// The name in reports.
     public let name: String
@@ -29,8 +29,9 @@ public struct Workload<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: 1 to 60 printable characters, for reports.
-    ///   - value: Makes the value that each repeat begins with. It should be a value: of an object,
-    ///     `snapshot` would copy the reference only, and writers would change what readers read.
+    ///   - value: Makes the value that each repeat begins with. It should be a value: `snapshot`
+    ///     would copy only the reference of an object, and writers would change the object under
+    ///     readers.
     ///   - read: An operation that only reads.
     ///   - write: An operation that changes the value.
     ///   - check: Whether the value is right at the end of a repeat. It is called outside the
@@ -55,7 +56,7 @@ public struct WorkloadCounts: Sendable {
     public let writes: Int
 }
 
-/// One operation of a workload: what its body can vary by.
+/// One operation of a workload, whose body can vary by it.
 ///
 /// Each repeat has the same operations, drawn from `--seed`.
 public struct WorkloadOperation: Sendable {
@@ -89,7 +90,7 @@ public struct WorkloadOperation: Sendable {
 
     /// Says what must be true inside the section.
     ///
-    /// If it is not, the strategy fails its check. Costs nothing worth mentioning while it is true.
+    /// If it is not, the strategy fails its check. Its cost is negligible while it is true.
     @inlinable
     public func expect(_ condition: Bool) {
         if !condition {
@@ -104,7 +105,7 @@ public struct WorkloadOperation: Sendable {
     }
 }
 
-/// Counts what was expected in vain.
+/// Counts failed expectations.
 ///
 /// Never freed, because threads that hang in a strategy may still use it after the run.
 @usableFromInline
@@ -148,7 +149,7 @@ final class WorkloadBodies<Value: Sendable>: Sendable {
     }
 }
 
-/// The section of a workload of one's own, as one thread uses it.
+/// The section of a program's own workload, as one thread uses it.
 ///
 /// SAFETY: `@safe` because an object of the type that `unmanaged` refers to is never freed.
 @safe

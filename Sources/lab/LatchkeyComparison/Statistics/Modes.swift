@@ -42,11 +42,11 @@ package struct Modes: Sendable, Equatable {
 
 /// The one repeat that is far slower than all others: a disturbance, or a mode that is rare.
 ///
-/// It is shown, and does not decide: two slow repeats are a mode.
+/// It is only shown: two slow repeats are a mode.
 package struct SlowRepeat: Sendable, Equatable {
     package let value: Double
 
-    /// One of fewer is too great a share to be called the exception.
+    /// With fewer repeats, one is too great a share to be an exception.
     package static let repeatsMin = 5
 
     /// `nil` unless the slowest value is as far from the next one as two modes are, and farther

@@ -2,13 +2,13 @@ internal import Foundation
 
 /// The plain figures of a list of numbers.
 package enum Statistics {
-    /// Of one value at least.
+    /// The mean of at least one value.
     package static func mean(_ values: some Collection<Double>) -> Double {
         // In one order, so that it is the same each time.
         values.sorted().reduce(0, +) / Double(values.count)
     }
 
-    /// The middle value, or the mean of the two middle ones; 0 of nothing.
+    /// The middle value, or the mean of the two middle ones; 0 if there are none.
     package static func median(_ values: [Double]) -> Double {
         median(sorted: values.sorted())
     }
@@ -41,20 +41,20 @@ package enum Statistics {
 /// The 95 % interval of the median of values that come in clusters, such as the rounds after one
 /// repeat.
 ///
-/// Values of one cluster are more alike than those of another: what the machine does changes within
-/// seconds. The interval is shown, and decides nothing. It is the wider one at each end of two:
+/// Values of one cluster are more alike than those of another: the state of the machine changes
+/// within seconds. The interval is only shown. It is the wider one at each end of two:
 /// - that of the sign test over all values, as if they were independent;
 /// - the range of the clusters' medians. The range of n of them contains the true one in all but 1
 ///   of 2^(n − 1) runs: 93.75 % for five clusters.
 enum ClusteredMedian {
-    /// A cluster of fewer values has no median to speak of.
+    /// A cluster of fewer values has no useful median.
     private static let clusterSizeMin = 3
     /// The share that is cut off at each end.
     private static let tail = 0.025
 
-    /// 0 of nothing.
+    /// The interval; 0 if there are no values.
     ///
-    /// Of one cluster that of the sign test: the range of up to eight values.
+    /// For one cluster it is that of the sign test: the range of up to eight values.
     static func interval(_ clusters: [[Double]]) -> (low: Double, high: Double) {
         let sorted = clusters.flatMap(\.self).sorted()
         guard !sorted.isEmpty else { return (0, 0) }
@@ -122,7 +122,7 @@ extension ComparisonReport.Spread {
         intervalLow <= other.intervalHigh && other.intervalLow <= intervalHigh
     }
 
-    /// Of a figure that falls when this one grows, such as a response of a speed.
+    /// The spread of a figure that falls when this one grows, such as a response for a speed.
     package func reversed(_ figure: (Double) -> Double) -> Self {
         Self(
             min: figure(max),
@@ -135,7 +135,7 @@ extension ComparisonReport.Spread {
 }
 
 extension Sequence where Element: Hashable {
-    /// The elements without those that were there before.
+    /// The elements without duplicates, in their order.
     package func uniqued() -> [Element] {
         var seen: Set<Element> = []
         return filter { seen.insert($0).inserted }

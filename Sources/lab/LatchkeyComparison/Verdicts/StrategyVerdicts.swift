@@ -1,14 +1,14 @@
 public import LatchkeyStrategies
 internal import LatchkeySyncTesting
 
-/// Tries the laws of a strategy: whether it excludes and admits whom it promises to.
+/// Tries the laws of a strategy: whether it excludes and admits accesses as it promises.
 ///
-/// They are those of `LatchkeySyncTesting` that decide whether figures are right. Whether readers
-/// overlap or who waits longest enters first is seen in the figures.
+/// They are those of `LatchkeySyncTesting` that decide whether figures are right. The figures show
+/// whether readers overlap, and whether the longest waiter enters first.
 ///
 /// **Design.** Each law starts threads of its own, on a value of its own, and joins them. It runs
-/// beside the thread that controls the run, which waits for it with a bound: a law of a strategy
-/// that hangs is left behind. None of it is timed.
+/// beside the thread that controls the run, which waits for it with a time limit: a law of a
+/// strategy that hangs is abandoned. None of it is timed.
 @usableFromInline
 package enum StrategyVerdicts {
     private static let laws: [@Sendable (StrategyLaws) -> [StrategyLaws.Violation]] = [
@@ -26,7 +26,7 @@ package enum StrategyVerdicts {
     ///
     /// - Parameters:
     ///   - kind: The strategy.
-    ///   - isInterrupted: Asked now and then while something is waited for.
+    ///   - isInterrupted: Asked regularly during waits.
     /// - Returns: A verdict; nothing if it was interrupted.
     package static func check(
         _ kind: StrategyKind,

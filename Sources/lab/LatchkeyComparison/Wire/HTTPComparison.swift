@@ -6,8 +6,8 @@ internal import LatchkeyStrategies
 ///
 /// The service is started once for each strategy and number of stripes; all of them stay up, idle,
 /// while `wrk` drives one after the other, so that repeats are interleaved as they are in process.
-/// What the client saw (throughput, response times) and what the service saw (wait, hold,
-/// contention, hand-offs, processor time) make one repeat. The load generator and the service share
+/// One repeat has the figures of the client (throughput, response times) and those of the service
+/// (wait, hold, contention, hand-offs, processor time). The load generator and the service share
 /// the processors. The values in the services are not checked.
 package struct HTTPComparison: ComparisonMethod {
     /// More properties than this take longer to make than to measure.
@@ -31,7 +31,7 @@ package struct HTTPComparison: ComparisonMethod {
         var stripes: Int
     }
 
-    /// The first load on a service is thrown away.
+    /// The first load on a service is discarded.
     private static let warmUpSeconds = 1
     private static let warmUpConnections = 8
 
@@ -158,7 +158,7 @@ package struct HTTPComparison: ComparisonMethod {
         )
     }
 
-    /// A failure after an interrupt counts as the interrupt.
+    /// A failure after an interrupt is treated as the interrupt.
     private func unlessInterrupted<Result>(
         _ body: () throws(ComparisonError) -> Result
     ) throws(MeasurementFailure) -> Result {

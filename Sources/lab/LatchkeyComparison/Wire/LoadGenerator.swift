@@ -3,11 +3,11 @@ internal import Foundation
 internal import Glibc
 internal import LatchkeyMachine
 
-/// `wrk`, which drives a service and says what a client sees.
+/// `wrk`, which drives a service and reports the figures of a client.
 struct LoadGenerator {
     /// The client's figures.
     struct Result: Equatable {
-        /// Answered as they should be.
+        /// Answered with success.
         var operations: Int
         var seconds: Double
         /// Answered by an error, such as 503 because a backlog was full.
@@ -53,8 +53,8 @@ struct LoadGenerator {
         }
     }
 
-    /// Drives a service with the workload, or with requests that touch no property: what HTTP alone
-    /// costs.
+    /// Drives a service with the workload, or with requests that touch no property: the cost of
+    /// HTTP alone.
     ///
     /// Blocks for the duration, or until an interrupt, which ends `wrk` and is an error.
     func run(
@@ -72,7 +72,7 @@ struct LoadGenerator {
                 [
                     "--threads", "1", "--connections", "\(connections)",
                     "--duration", "\(seconds)s", "--timeout", "\(Self.timeoutSeconds)s",
-                    // What it is given as standard input, opened anew each time it is read.
+                    // Its standard input, opened again each time it is read.
                     "--script", "/proc/self/fd/0", "http://127.0.0.1:\(service.port)/", "--",
                 ] + arguments(workload, round: round),
                 input: script.fileDescriptor

@@ -1,10 +1,10 @@
 /// The Lua script that makes `wrk` send the workload and print exact figures.
 ///
-/// What `wrk` prints itself is rounded for people. Its hook `done` has the figures; the script puts
-/// them on one line, in microseconds as `wrk` keeps them. How it has corrected the latencies
-/// by then is said at ``LoadGenerator/Result/response``.
+/// `wrk` itself prints rounded figures for people. Its hook `done` has the exact ones; the script
+/// prints them on one line, in microseconds as `wrk` keeps them. ``LoadGenerator/Result/response``
+/// says how it has corrected the latencies by then.
 enum LoadScript {
-    /// As long as a small value is.
+    /// The length of a small value.
     static let value = "\"abcdefghijklmnopqrstuvwxyz0123\""
 
     static func name(_ key: Int) -> String { "key-\(key)" }

@@ -11,7 +11,7 @@ final class ServiceProcess {
     private static let startSeconds = 30.0
     /// The time that it may take to receive a request, and to answer.
     private static let timeoutSeconds = 10
-    /// The time in which it may finish what it is doing.
+    /// The time in which it may finish its requests.
     private static let drainSeconds = 2
 
     private let process: ChildProcess
@@ -27,7 +27,7 @@ final class ServiceProcess {
             process = try ChildProcess(
                 executable,
                 Self.arguments(service),
-                // What the user has set for services of their own is not for this one.
+                // The user's settings for services do not apply to this one.
                 environment: ProcessInfo.processInfo.environment.filter {
                     !$0.key.hasPrefix("LATCHKEY_")
                 }

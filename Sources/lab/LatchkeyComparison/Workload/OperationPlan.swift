@@ -24,17 +24,17 @@ struct PlannedOperation: Sendable, Equatable {
 /// and so that the number of a thread's operations tells which ones it did.
 struct OperationPlan: Sendable {
     let operations: [PlannedOperation]
-    /// Of a trace: when each operation is due, in nanoseconds from the beginning.
+    /// In a trace: when each operation is due, in nanoseconds from the beginning.
     private var due: [UInt64] = []
-    /// Of a trace: the time after which it begins again.
+    /// In a trace: the time after which it begins again.
     private var periodNanoseconds: UInt64 = 0
 
-    /// Enough that a rare operation has its share, and not so many that drawing them takes longer
-    /// than doing them: a plan is 16 to 256 kB, and is read from end to end.
+    /// Enough for rare operations to have their share, but drawing them must not take longer than
+    /// doing them: a plan is 16 to 256 kB, and is read from end to end.
     static let lengths = 4_096...65_536
 
     /// One operation if all are the same, else as many as there are keys, so that most of them are
-    /// used, within the bounds.
+    /// used, within the limits.
     static func length(_ workload: ComparisonReport.Workload) -> Int {
         if workload.keys == 1 && [0, 1].contains(workload.readRatio) {
             return 1
@@ -48,9 +48,9 @@ struct OperationPlan: Sendable {
     }
 
     /// - Parameters:
-    ///   - workload: What to draw.
+    ///   - workload: The workload to draw from.
     ///   - keys: The workload's, made once for all threads and slices.
-    ///   - seed: What to draw from.
+    ///   - seed: The seed of the random numbers.
     init(_ workload: ComparisonReport.Workload, keys: KeyDistribution, seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let length = Self.length(workload)
@@ -85,7 +85,7 @@ struct OperationPlan: Sendable {
         periodNanoseconds = trace.periodNanoseconds
     }
 
-    /// When the operation at a position is due; behind the end the trace begins again.
+    /// When the operation at a position is due; after the end the trace begins again.
     func dueNanoseconds(_ position: Int) -> UInt64 {
         guard !due.isEmpty else { return 0 }
         let (round, index) = position.quotientAndRemainder(dividingBy: due.count)
@@ -111,11 +111,11 @@ struct OperationPlan: Sendable {
     }
 }
 
-/// Draws keys, all as likely or the first ones more often.
+/// Draws keys: all equally likely, or the first ones more often.
 struct KeyDistribution: Sendable {
     /// The chance that a key or one before it is drawn.
     ///
-    /// Empty where all are as likely.
+    /// Empty where all are equally likely.
     private let cumulative: [Double]
     private let count: Int
 

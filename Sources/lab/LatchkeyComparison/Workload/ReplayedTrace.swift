@@ -14,13 +14,13 @@ package struct ReplayedTrace: Sendable {
 
     let operations: [Operation]
     let keyCount: Int
-    /// How long the whole trace takes: behind it, the trace begins again.
+    /// How long the whole trace takes; then it begins again.
     let periodNanoseconds: UInt64
     package let source: TraceSource
 
     /// The part of a run's time that replays the beginning of the trace without measuring.
     private static let warmUpShare = 0.1
-    /// Thirty years: what a file says cannot make a sum overflow.
+    /// Thirty years, so that a number from a file cannot make a sum overflow.
     private static let dueNanosecondsMax = 1e18
 
     /// Takes a trace for a run.
@@ -57,7 +57,7 @@ package struct ReplayedTrace: Sendable {
         periodNanoseconds = last + max(1, last / UInt64(max(1, operations.count - 1)))
     }
 
-    /// The times of the operations that a repeat of this length measures: those behind its warm-up.
+    /// The times of the operations that a repeat of this length measures: those after its warm-up.
     func measuredWindow(seconds: Double) -> Range<UInt64> {
         let start = UInt64(seconds * Self.warmUpShare * 1e9)
         return start..<start + UInt64(seconds * 1e9)
@@ -65,7 +65,7 @@ package struct ReplayedTrace: Sendable {
 
     /// Puts the workload of the trace into the settings.
     ///
-    /// A repeat measures at most what is left of the trace after the warm-up.
+    /// A repeat measures at most the rest of the trace after the warm-up.
     package func apply(to settings: inout ComparisonSettings) {
         let whole = Double(periodNanoseconds) / 1e9 / (1 + Self.warmUpShare)
         settings.durationSeconds = min(settings.durationSeconds, whole)

@@ -1,12 +1,12 @@
 import CLatchkeySystem
 
-/// Work that takes time and cannot be optimised away: multiply-adds that each need the one before.
+/// Work that takes time and cannot be optimised away: multiply-adds that each depend on the one
+/// before.
 ///
-/// `value = value * multiplier + addend`, so many times, in 64 bits. Both constants come from the
+/// `value = value * multiplier + addend`, `steps` times, in 64 bits. Both constants come from the
 /// run's seed: the compiler cannot know them, and so can neither fold several steps into one nor
-/// find the result without doing the work. Who knows the number of steps can: ``jump(_:steps:)``
-/// gives the same result in logarithmic time, which is how the runner checks that no step was
-/// lost.
+/// find the result without doing the work. With the number of steps, ``jump(_:steps:)`` gives the
+/// same result in logarithmic time: so the runner checks that no step was lost.
 @usableFromInline
 struct Work: Sendable, Equatable {
     @usableFromInline let multiplier: UInt64
@@ -65,8 +65,8 @@ struct WorkCalibration: Sendable, Equatable {
 
     /// Measures for half a millisecond.
     ///
-    /// The median of several rounds: the least one would be of the highest clock that the processor
-    /// had meanwhile, which it does not keep.
+    /// The median of several rounds: the least one would belong to the highest clock of the
+    /// processor, which it does not keep.
     static func measure(_ work: Work) -> WorkCalibration {
         let steps = 20_000
         var value: UInt64 = 1

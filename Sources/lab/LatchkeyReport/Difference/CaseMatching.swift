@@ -2,7 +2,7 @@ internal import Foundation
 internal import LatchkeyComparison
 internal import LatchkeyVerdict
 
-/// The cases that all reports before and after have, and what else differs between these.
+/// The cases that all reports before and after have, and the other differences of the reports.
 ///
 /// A case is known by its strategy, its threads and its workload. A dimension of the workload that
 /// has one value on each side, and not the same, was changed on purpose: it is left out of the
@@ -19,9 +19,9 @@ struct CaseMatching {
 
     let pairs: [(before: Runs, after: Runs)]
     private(set) var notes: [String]
-    /// What differs between the machines, a sentence each: then the change is not to blame.
+    /// The differences between the machines, a sentence each: then the change is not to blame.
     let machineNotes: [String]
-    /// That a cache line took another way, in a sentence without its end.
+    /// The beginning of a sentence that a cache line took another way.
     private(set) var distance: String?
     let isOneWorkload: Bool
 
@@ -64,7 +64,7 @@ struct CaseMatching {
             notes.append("\(place), and not compared: \(FigureText.counted(left, "case")).")
         }
         isOneWorkload = after.flatMap(\.cases).map(\.workload).uniqued().count == 1
-        // What a report leaves out, it does not know.
+        // A report leaves out the facts that it does not know.
         machineNotes = Self.differing(sides, Self.machine, unknown: nil)
         notes += Self.differing(sides, Self.software, unknown: "unknown")
         if let (_, times) = Self.differing(sides, by: 1.05, \.instrument.stepNanoseconds) {
@@ -73,7 +73,7 @@ struct CaseMatching {
                     + "nanoseconds is not the same work."
             )
         }
-        // What several threads share follows the way of a cache line.
+        // The speed of shared data depends on the time of a cache line.
         if let (isMore, times) = Self.differing(
             sides,
             by: 1.5,
@@ -86,7 +86,7 @@ struct CaseMatching {
         }
     }
 
-    /// What makes the same program faster or slower.
+    /// Facts that make the same program faster or slower.
     private static let machine: [Fact] = [
         ("architecture", \.architecture), ("processor", \.processorModel),
         ("number of processors", { "\($0.processorsOnline)" }),
@@ -94,7 +94,7 @@ struct CaseMatching {
         ("quota of processors", { $0.processorQuota.map { FigureText.fixed($0, 2) } ?? "none" }),
     ]
 
-    /// What can be the change that is looked at.
+    /// Facts that can be the change under test.
     private static let software: [Fact] = [
         ("version of latchkey", \.latchkeyVersion), ("kernel", \.kernel),
         ("Swift", \.swiftVersionAtLeast), ("build", \.configuration),

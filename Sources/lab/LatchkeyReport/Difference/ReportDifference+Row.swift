@@ -3,7 +3,7 @@ internal import LatchkeyComparison
 internal import LatchkeyVerdict
 
 extension ReportDifference {
-    /// What is compared, in the order of the report.
+    /// The compared figures, in the order of the report.
     enum Figure: String, Sendable, CaseIterable {
         case throughput
         case responseP99 = "response p99"
@@ -26,7 +26,8 @@ extension ReportDifference {
         var after: [[Int: Double]]
         /// The difference that matters, as a factor.
         var leastRatio: Double
-        /// What others took from one side only can explain as much.
+        /// The ratio that other processes can explain, by the time that they took from one side
+        /// only.
         var loadRatio = 1.0
         /// After over before; its interval is not that of one row, but holds for all rows at once.
         var ratio = Ratio(value: 1, low: 0, high: .infinity)
@@ -59,10 +60,10 @@ extension ReportDifference {
 }
 
 extension ReportDifference.Row {
-    /// Counts only what the load of other processes cannot explain.
+    /// Leaves only differences that the load of other processes cannot explain.
     ///
-    /// It hardly changes the processor time of one thread: by some percent, through caches and the
-    /// processor's clock.
+    /// The load hardly changes the processor time of one thread: by some percent, through caches
+    /// and the processor's clock.
     mutating func widen(to ratio: Double) {
         let isSteady = isOneThread && figure == .processorTime
         loadRatio = isSteady ? min(ratio, 1.1) : ratio
@@ -97,7 +98,7 @@ extension ReportDifference.Row {
                 return values
             }
             let counts = sides.map(\.count)
-            // Runs of one side are taken to vary as those of the other one do.
+            // Runs of one side are assumed to vary like those of the other one.
             let needed = ofRuns ? counts.max() : counts.min()
             guard needed ?? 0 >= Ratio.repeatsMin, counts.min() ?? 0 > 0 else { return nil }
             return Self(
@@ -139,8 +140,8 @@ extension ReportDifference.Row {
 
     /// Gives each row the ratio that holds for all of them at once.
     ///
-    /// Few repeats agree by luck now and then, so no row is taken to vary less than the median of
-    /// its family does.
+    /// Few repeats agree by luck now and then, so a row is assumed to vary at least as much as the
+    /// median of its family.
     static func judge(_ rows: inout [Self]) {
         let errors = rows.map { Ratio.error(before: $0.before, after: $0.after) }
         for family in Dictionary(grouping: rows.indices, by: { rows[$0].family }).values {
@@ -161,7 +162,7 @@ extension ReportDifference.Figure {
     /// A smaller difference is not reported, however certain.
     ///
     /// Two runs of one build differ by a few percent, because memory is laid out differently. How
-    /// threads meet changes from run to run, too; where runs count, that is in their interval.
+    /// threads meet changes from run to run, too; where a run is the unit, its interval has that.
     /// Quantiles come from buckets that double, and the first of them is an upper bound.
     fileprivate func leastRatio(isOneThread: Bool, ofRuns: Bool) -> Double {
         switch self {
@@ -183,8 +184,8 @@ extension ReportDifference.Figure {
 
     /// One for each repeat that has the figure, by its index.
     ///
-    /// A repeat without operations is the slowest of all and must count: it has half an operation,
-    /// and the planned duration instead of 0.
+    /// A repeat without operations is the slowest of all and must not be lost: it has half an
+    /// operation, and the planned duration instead of 0.
     fileprivate func logarithms(
         _ entry: ComparisonReport.Case,
         _ duration: Double

@@ -11,7 +11,7 @@ extension ReportDifference {
         }
     }
 
-    /// The first so many of them, and how many are left.
+    /// The first `countMax` of them, and how many are left.
     private func table(_ countMax: Int) -> (table: TextTable, left: [String]) {
         let left = found.count - countMax
         let table = TextTable(

@@ -8,19 +8,18 @@ internal import LatchkeyVerdict
 /// p99 of the response from when an operation was due), over HTTP also by p99 of the response that
 /// the client saw, and by processor time per operation, p99 of the wait and mean hold. All cases of
 /// a strategy, and of all strategies, are also compared together, which finds a small difference
-/// that is everywhere. A check that fails and did not before is worse, too.
+/// that is everywhere. A check that newly fails is worse, too.
 ///
 /// **The rule** is that of a ``Verdict``: a ``Ratio`` of repeats whose interval is a bootstrap,
 /// widened. Two runs were not interleaved, so each of them adds its own error, and the interval is
-/// as wide as it would have to be for as many normal figures at once. With three reports of a
-/// build, a run is the unit and not its repeats: what a run has by chance, such as the place of its
-/// memory, all its repeats share. Then one or two runs of the other build are taken to vary as
-/// these do.
+/// as wide as needed for this many normal figures at once. With three reports of a build, a run is
+/// the unit and not its repeats: all repeats of a run share its accidents, such as the place of its
+/// memory. Then one or two runs of the other build are assumed to vary like these.
 ///
 /// Reports of different machines are not compared, unless by force: see ``CaseMatching``. If a
-/// cache line took another way in one of the runs, only cases of one thread are compared. What
-/// other processes took from one run and not from the other explains a difference, and so it
-/// widens the least one that is found. Reports that may not be ranked are compared by force only.
+/// cache line took another way in one of the runs, only cases of one thread are compared. Time that
+/// other processes took from one run only explains a difference, and so it raises the least
+/// difference that is reported. Reports that may not be ranked are compared by force only.
 package struct ReportDifference {
     package enum Change: String, Sendable {
         case same, better, worse
@@ -29,7 +28,7 @@ package struct ReportDifference {
     let rows: [Row]
     /// The machine and the build of the later report, and when the two were made.
     let heading: String
-    /// What a reader has to know besides the rows, a sentence each.
+    /// Facts that a reader needs besides the rows, a sentence each.
     let notes: [String]
     /// Checks that passed before and fail now, a sentence each.
     let newFailures: [String]
@@ -40,7 +39,7 @@ package struct ReportDifference {
     /// The cases before, whether they are compared or not.
     private let caseCount: Int
 
-    /// Whether a check fails newly, or something is worse, and by as much as was asked for.
+    /// Whether a check newly fails, or a figure is worse and ``failBelow`` does not exclude it.
     package var isWorse: Bool { !newFailures.isEmpty || rows.contains(where: fails) }
 
     private func fails(_ row: Row) -> Bool {
@@ -53,8 +52,8 @@ package struct ReportDifference {
     ///
     /// - Parameters:
     ///   - before: the earlier ones, at least one.
-    ///   - after: the later ones, in which things may be worse.
-    ///   - isForced: whether to compare everything under whatever conditions.
+    ///   - after: the later ones, which may be worse.
+    ///   - isForced: whether to compare everything under any conditions.
     ///   - failBelow: the part of the throughput before that has to be left.
     /// - Throws: A sentence if the reports have nothing that can be compared.
     package init(
@@ -139,8 +138,7 @@ package struct ReportDifference {
     private static let noGate =
         "--fail-below is about throughput, and the reports have none that can be compared."
 
-    /// The least difference that what other processes took on one side and not on the other cannot
-    /// explain.
+    /// The least difference that the load of other processes on one side cannot explain.
     private static func leastRatio(
         _ before: [ComparisonReport],
         _ after: [ComparisonReport]
@@ -177,7 +175,7 @@ package struct ReportDifference {
             + (mainRows.count == 1 ? "." : " in half of the cases.") + gate
     }
 
-    /// What `--fail-below` says, after the last sentence.
+    /// The sentence of `--fail-below`, after the last sentence.
     private var gate: String {
         guard let failBelow else { return "" }
         let count = rows.count(where: fails)
@@ -189,8 +187,8 @@ package struct ReportDifference {
 }
 
 extension ComparisonReport {
-    /// The report that a run would have if it found what this one did: what forbids to compare
-    /// them can be told before the run.
+    /// The report of a run with the same results as this one: so an obstacle to a comparison can be
+    /// reported before the run.
     package func expected(of run: ComparisonRun, on fingerprint: Fingerprint) -> Self {
         var expected = self
         (expected.settings, expected.fingerprint) = (run.settings, fingerprint)
@@ -211,7 +209,7 @@ extension ComparisonReport {
         return expected
     }
 
-    /// What was measured, as far as no figure of another kind compares with it.
+    /// The kind of measurement; figures of different kinds are not compared.
     fileprivate var kind: String {
         guard settings.transport == .memory else { return "a service over HTTP" }
         return settings.arrival == .closed ? "a closed loop in process" : "an open loop in process"
@@ -219,8 +217,8 @@ extension ComparisonReport {
 
     /// The share of the processors' time that others left to the run.
     ///
-    /// Its square bounds what they can explain: a thread that loses its processor while it holds a
-    /// lock makes others wait, too.
+    /// Its square limits the difference that they can explain: a thread that loses its processor
+    /// while it holds a lock makes others wait, too.
     fileprivate var keptShare: Double {
         let foreign =
             (conditions.foreignProcessors ?? 0) / Double(max(1, fingerprint.processorsOnline))

@@ -39,7 +39,7 @@ extension ComparisonReport {
     ///
     /// - Parameters:
     ///   - json: the text.
-    ///   - source: what the text is called in an error.
+    ///   - source: the name of the text in an error.
     /// - Throws: ``ReportFileError`` if the text is not a report of this schema, or the one before.
     package init(json: [UInt8], source: String) throws(ReportFileError) {
         let decoder = JSONDecoder()
@@ -54,7 +54,7 @@ extension ComparisonReport {
             if head.schema == EarlierReport.schemaName {
                 try decoder.decode(EarlierReport.self, from: data).bringForward(&self)
             }
-            // Of the bound for noise that decided before there was one rule.
+            // Belongs to the limit for noise of earlier versions.
             conditions.disturbances.removeAll { $0.hasPrefix("No difference below ") }
         } catch let error as ReportFileError {
             throw error

@@ -1,13 +1,13 @@
 internal import LatchkeyComparison
 
-/// What a report of schema 2 says and one of schema 3 does not: how a service gave connections to
-/// threads.
+/// The fact that a report of schema 2 has and one of schema 3 does not: how a service gave
+/// connections to threads.
 ///
 /// Over HTTP each workload named it. A run measured every case twice, unless one way was chosen:
-/// with event loops, which is how a service works, and with a thread for each connection, which is
-/// gone. Two cases that differ in nothing else would be one now. So the figures with event loops
-/// are kept, and the others are read only where there are no such figures. Either way the report
-/// says so.
+/// with event loops, as services work, and with a thread for each connection, which was removed.
+/// Two cases that differ in nothing else would be one now. So the figures with event loops are
+/// kept, and the others are read only where there are no such figures. Either way the report says
+/// so.
 struct EarlierReport: Decodable {
     static let schemaName = "latchkey-comparison/2"
 
@@ -24,7 +24,7 @@ struct EarlierReport: Decodable {
     private var baselines: [Entry]
     private var cases: [Entry]
 
-    /// Makes what was read a report of today's schema.
+    /// Converts the report to today's schema.
     func bringForward(_ report: inout ComparisonReport) {
         report.schema = ComparisonReport.schemaName
         guard report.settings.transport == .http else { return }
@@ -45,7 +45,8 @@ struct EarlierReport: Decodable {
         }
         report.baselines = kept(report.baselines, baselines, \.workload)
         report.cases = kept(report.cases, cases, \.workload)
-        // They were decided with all of the figures. Whoever shows the report decides again.
+        // They were decided with all of the figures. The program that shows the report decides
+        // again.
         (report.crossovers, report.cliffs, report.recommendation) = ([], [], nil)
         if hasThreads {
             report.conditions.disturbances.append(

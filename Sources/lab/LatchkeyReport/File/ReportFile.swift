@@ -23,7 +23,7 @@ package enum ReportFile {
 
     /// Finds out whether a report can be written, without writing one.
     ///
-    /// A pipe is not opened: its reader would see its end, and may come as late as the report.
+    /// A pipe is not opened: its reader would see its end, and may come only with the report.
     package static func checkCanWrite(_ path: String) throws(ReportFileError) {
         do {
             try WholeFile.check(path, .asBefore)
@@ -49,7 +49,7 @@ package enum ReportFile {
         }
     }
 
-    /// What a file that is read is called in an error.
+    /// The name of a file that is read, in an error.
     static func name(ofRead path: String) -> String {
         path == standardStream ? "standard input" : path
     }
@@ -71,7 +71,7 @@ package enum ReportFile {
         guard succeeded else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
     }
 
-    /// Makes a sentence of the error of a system call, which may stand behind one of Foundation.
+    /// Makes a sentence of the error of a system call, which may be inside an error of Foundation.
     private static func explained<Result>(
         _ failure: String,
         _ body: () throws -> Result

@@ -4,7 +4,7 @@ internal import LatchkeyVerdict
 // The figure by which strategies are ranked, as a report has it.
 
 extension RankedFigure {
-    /// Responses become speeds by this.
+    /// Converts responses to speeds.
     private static let nanosecondsPerSecond = 1e9
 
     init(_ workload: ComparisonReport.Workload?) {

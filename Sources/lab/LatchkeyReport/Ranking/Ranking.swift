@@ -1,12 +1,12 @@
 internal import LatchkeyComparison
 internal import LatchkeyVerdict
 
-/// The verdict on a report, with what tables need of it.
+/// The verdict on a report, with the data that tables need.
 struct Ranking {
     let verdict: Verdict
     let isRefused: Bool
-    /// The order in which strategies stand everywhere: the best first, then what is not ranked,
-    /// then the baselines; if ranking is refused, the order on the command line.
+    /// The order in which strategies stand everywhere: the best first, then the unranked, then the
+    /// baselines; if ranking is refused, the order on the command line.
     let order: [String]
     private let situations: [VerdictTable.Situation]
 
@@ -53,7 +53,7 @@ struct Ranking {
     /// The places where one strategy overtakes another, over the threads and over the share of
     /// reads.
     ///
-    /// An open loop has none: it is given a rate. None are told where ranking is refused.
+    /// An open loop has none: its rate is given. None are reported where ranking is refused.
     var crossovers: [ComparisonReport.Crossover] {
         guard !isRefused, figure == .throughput else { return [] }
         return crossings(.threads) {

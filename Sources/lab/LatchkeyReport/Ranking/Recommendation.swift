@@ -4,9 +4,9 @@ internal import LatchkeyVerdict
 extension ComparisonReport {
     /// Decides whether the figures can be ranked, where the order changes, and what to recommend.
     ///
-    /// Figures of fewer repeats than can be told from chance are not ranked.
+    /// Figures of too few repeats to be told from chance are not ranked.
     ///
-    /// - Parameter isForced: whether to rank under whatever conditions, and say so.
+    /// - Parameter isForced: whether to rank under any conditions, and say so.
     package mutating func conclude(isForced: Bool) {
         let fewest = cases.map(\.counted.count).min() ?? Conditions.repeatsMin
         if fewest < Conditions.repeatsMin {
@@ -36,7 +36,7 @@ extension ComparisonReport {
 }
 
 extension ComparisonReport.Recommendation {
-    /// The verdict on what was measured, in the form of the report.
+    /// The verdict on the figures, in the form of the report.
     fileprivate init(_ report: ComparisonReport, _ ranking: Ranking) {
         self.init()
         let verdict = ranking.verdict
@@ -53,7 +53,7 @@ extension ComparisonReport.Recommendation {
         guard verdict.ranked.count > 1, let name = verdict.strategy,
             let text = VerdictText(verdict, asked: asked, failures: failures)
         else {
-            // A cliff needs no other strategy to be told.
+            // A cliff can be reported without another strategy.
             news = VerdictText.news(verdict.avoided(failures))
             sentence = Self.refusal(report)
             notes = Self.unranked(report, verdict) + Self.conditionNotes(report)
@@ -94,7 +94,7 @@ extension ComparisonReport.Recommendation {
         return ["Ranked because of --force. \(noun): \(findings.joined(separator: " "))"]
     }
 
-    /// What is to be known of the run itself, whatever is recommended.
+    /// Notes on the run itself, whatever is recommended.
     private static func conditionNotes(_ report: ComparisonReport) -> [String] {
         var notes: [String] = []
         report.earlyEnd.map { notes.append($0) }
@@ -116,7 +116,7 @@ extension ComparisonReport.Recommendation {
         return notes
     }
 
-    /// What was left out of the order, and why.
+    /// The strategies that were left out of the order, and why.
     private static func unranked(_ report: ComparisonReport, _ verdict: Verdict) -> [String] {
         let measured = report.cases.map(\.strategy)
         let missing = report.settings.strategies.map(\.rawValue).filter { !measured.contains($0) }
@@ -126,7 +126,7 @@ extension ComparisonReport.Recommendation {
     }
 }
 
-/// What throughput does not say: waits, processor time and fairness, at the most threads.
+/// Facts beside throughput: waits, processor time and fairness, at the most threads.
 ///
 /// It is advice, and decides nothing.
 private enum WaitAdvice {
@@ -145,7 +145,7 @@ private enum WaitAdvice {
                 .firstIndex(of: VerdictTable.Situation(own))
         else { return [] }
         let place = verdict.text(index)
-        // Who may not be used is not to be used for its waits either.
+        // A strategy that may not be used is not advised for its waits either.
         let peers = entries.filter {
             verdict.ranked.contains($0.strategy) && !verdict.isBarred($0.strategy)
         }
@@ -153,7 +153,7 @@ private enum WaitAdvice {
             + fairness(own, place)
     }
 
-    /// Who has far shorter waits in the p99, and none that is longer than the longest one.
+    /// The strategies with far shorter waits in the p99, and no wait longer than the longest one.
     private static func waits(
         _ own: ComparisonReport.Case,
         _ peers: [ComparisonReport.Case],

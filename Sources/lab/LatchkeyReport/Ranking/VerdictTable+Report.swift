@@ -3,7 +3,7 @@ internal import LatchkeyStrategies
 internal import LatchkeyVerdict
 
 extension VerdictTable {
-    /// What stays the same while strategies are compared.
+    /// The conditions that stay the same while strategies are compared.
     struct Situation: Hashable {
         var threads: Int
         var workload: ComparisonReport.Workload
@@ -125,7 +125,7 @@ extension ComparisonReport.Case {
         return shares.isEmpty ? nil : Statistics.median(shares)
     }
 
-    /// Whether a thread has several operations of its own in progress, and waits behind them.
+    /// Whether a thread has several operations in progress, which wait for each other.
     ///
     /// Its waits and its contention then say how it was driven, and cannot be compared with those
     /// of a strategy whose threads have one operation each.

@@ -21,7 +21,7 @@ extension ComparisonReport {
             + "to another and back, on average." + leftOutText
     }
 
-    /// What became of the repeats in which that jumped.
+    /// The number of repeats in which that jumped.
     private var leftOutText: String {
         let left = cases.flatMap(\.repeats).count { $0.isLeftOut == true }
         guard left > 0 else { return "" }

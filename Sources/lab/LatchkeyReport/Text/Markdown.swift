@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Markdown from text that may hold anything, as a foreign report's does.
+/// Markdown from untrusted text, such as that of a foreign report.
 enum Markdown {
     /// Text between backquotes stays code; elsewhere nothing is markup.
     static func escaped(_ text: String) -> String {

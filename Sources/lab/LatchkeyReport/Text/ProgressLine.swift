@@ -61,7 +61,7 @@ package struct ProgressLine {
         }
     }
 
-    /// Removes the bar, so that what follows begins on a clean line.
+    /// Removes the bar, so that the next text begins on a clean line.
     package func finish() {
         if isTerminal {
             write("\r\u{1B}[K")

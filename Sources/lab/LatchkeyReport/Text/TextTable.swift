@@ -6,7 +6,7 @@ internal import LatchkeyMachine
 struct TextTable {
     /// How a cell is highlighted where colour is allowed.
     ///
-    /// Whatever it says is also in the text.
+    /// Its meaning is also in the text.
     enum Emphasis: String {
         case none = ""
         case strong = "1"
@@ -51,7 +51,7 @@ struct TextTable {
     }
 }
 
-/// What the terminal can show.
+/// The abilities of the terminal.
 package struct TerminalStyle: Sendable {
     /// How many columns a line has.
     package var width: Int
@@ -104,8 +104,8 @@ extension TerminalStyle {
     /// The width of text that goes to a file or a pipe.
     private static let widthElsewhere = 120
 
-    /// What the descriptor's reader can show: colour on a terminal only, and not where `NO_COLOR`
-    /// or `TERM=dumb` forbids it.
+    /// The abilities of the descriptor's reader: colour on a terminal only, and not where
+    /// `NO_COLOR` or `TERM=dumb` forbids it.
     ///
     /// `COLUMNS` stands in for a width that is not known.
     package init(descriptor: Int32) {

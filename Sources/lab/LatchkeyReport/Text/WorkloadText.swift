@@ -62,7 +62,7 @@ extension ComparisonReport.Workload {
         var value: String
         /// The value in words; `nil` for a default that is not shown.
         var phrase: String?
-        /// What stands after "with", if `phrase` does not.
+        /// The words after "with", if they are not `phrase`.
         var noun: String?
 
         var clause: String { noun ?? phrase ?? "\(name) \(value)" }

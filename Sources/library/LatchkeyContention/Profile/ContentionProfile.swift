@@ -21,10 +21,10 @@ import Synchronization
 ///
 /// **Cost.** An access that does not wait reads one more word. One that is recorded takes a lock of
 /// the profile's twice, for about a microsecond. There is room for ``placesMax`` pairs of places,
-/// which take up to 1.3 MB, and for 64 sampled waits at once. ``lostCount`` counts what found no
-/// room. A profile is for the locks that are made with it.
+/// which take up to 1.3 MB, and for 64 sampled waits at once. ``lostCount`` counts the accesses
+/// that found no room. A profile is for the locks that are made with it.
 ///
-/// **Not seen.** Readers under `snapshot`, who never wait. Threads beyond the first 4095. Where a
+/// **Not seen.** Readers under `snapshot`, which never wait. Threads beyond the first 4095. Where a
 /// body runs on a queue's thread, its stack is that thread's, and the site is the caller's.
 public final class ContentionProfile: Sendable {
     /// How many different pairs of a holder's and a waiter's place are recorded.
@@ -43,7 +43,7 @@ public final class ContentionProfile: Sendable {
 
     /// A profile without records.
     ///
-    /// - Parameter interval: One contended access in so many is recorded on average; 1 records all.
+    /// - Parameter interval: One contended access in N is recorded on average: N. 1 records all.
     public convenience init(oneIn interval: Int = intervalDefault) {
         self.init(oneIn: interval, clock: { latchkey_system_nanoseconds() })
     }
@@ -58,7 +58,7 @@ public final class ContentionProfile: Sendable {
         waits = ProfileWaits(capacity: capacity, clock: clock)
     }
 
-    /// The contended accesses, scaled up, that there was no room for.
+    /// The contended accesses, scaled up, that found no room.
     public var lostCount: UInt64 { waits.recorded.lostCount }
 
     /// The number under which a lock is recorded.
@@ -89,7 +89,7 @@ extension ContentionProfile {
         return Mark(sums: sums, lostCount: lostCount)
     }
 
-    /// What was recorded since a mark, or since the start.
+    /// The record since a mark, or since the start.
     package func reading(since mark: Mark? = nil) -> ProfileReading {
         let now = self.mark()
         let locks = locks.read { $0 }

@@ -10,7 +10,7 @@ enum FunctionName {
         return unsafe String(cString: name)
     }
 
-    // What the compiler puts in front of a name.
+    // Prefixes that the compiler adds to a name.
     private static let specialisations = [
         "generic specialization <", "function signature specialization <",
         "generic not re-abstracted specialization <", "generic partial specialization <",
@@ -82,7 +82,7 @@ enum FunctionName {
         return bare.trimmingCharacters(in: .whitespaces)
     }
 
-    /// Behind the bracket that closes the first one.
+    /// The index after the bracket that closes the first one.
     private static func endOfBrackets(_ text: Substring) -> Substring.Index? {
         var depth = 0
         var last: Character = " "

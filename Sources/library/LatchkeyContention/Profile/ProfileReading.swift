@@ -2,9 +2,9 @@ import CLatchkeySystem
 package import Foundation
 package import LatchkeySync
 
-/// What a profile recorded in a span of time.
+/// The record of a profile in a span of time.
 package struct ProfileReading: Sendable {
-    /// One contended access in so many was recorded.
+    /// N, if one contended access in N was recorded on average.
     package var interval: Int
     package var started: Date
     /// The length of the span.

@@ -1,22 +1,23 @@
 import LatchkeySync
 
-/// The sampled accesses that wait now and whom they wait for, and the sums of those that waited.
+/// The sampled accesses that wait now and the accesses that they wait for, and the sums of those
+/// that waited.
 ///
 /// **Design.** A waiter takes a slot before it waits, and its guard's probe has the slot's bit
 /// meanwhile: each access that leaves that guard looks at the slot and may put itself into it. A
 /// wait is usually caused by many holders. The one that is blamed for all of it is drawn at random,
 /// each holder with the share of the wait that it was inside for (weighted reservoir sampling), so
-/// that over many waits each place gets the delay that it caused. To blame the last holder instead
-/// would blame whoever stands before the waiter in the queue, and not the one that all wait for.
+/// that over many waits each place gets the delay that it caused. Blaming the last holder instead
+/// would blame the access before the waiter in the queue, and not the one that all wait for.
 ///
 /// *Cost.* One lock guards all of it. It is taken for one contended access in many, and by those
 /// that leave a guard meanwhile. These are inside it, so they do not wait: one that finds the lock
 /// taken passes by. Under an unfair lock thousands of accesses can leave during one wait. The first
 /// ``looksMax`` of them are looked at, and stand for the later ones: an access begins to wait while
-/// somebody is inside, and most likely somebody who stays for long.
+/// another one is inside, most likely one that stays for long.
 ///
-/// A slot can belong to another guard when somebody who saw the bit gets to it: so it has the
-/// number of its guard.
+/// A slot can belong to another guard by the time an access that saw the bit gets to it: so it has
+/// the number of its guard.
 ///
 /// SAFETY: `@unchecked Sendable` because the variables are used only while `lock` is held.
 final class ProfileWaits: @unchecked Sendable {

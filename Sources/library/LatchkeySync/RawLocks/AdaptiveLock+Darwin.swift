@@ -28,7 +28,7 @@ public struct AdaptiveLock: InPlaceLock {
         unsafe withWord { word in unsafe latchkey_system_unfair_try_lock(word) }
     }
 
-    /// Lets go.
+    /// Releases the lock.
     public func unlock() {
         unsafe withWord { word in unsafe latchkey_system_unfair_unlock(word) }
     }

@@ -2,31 +2,32 @@
 internal import CLatchkeySystem
 internal import Synchronization
 
-// What a waiter does before it sleeps.
+// The part of a wait before the waiter sleeps.
 //
 // **Design.** A wake-up is a system call of the holder, between two sections. Where sections last
 // microseconds, a lock whose waiters sleep does half as much. So a waiter first looks at the word
 // for some times as long as sleeping and waking cost. Each look takes the cache line from the
-// holder, so that the looks become rarer: at 25 ns, and then each five times as late as the one
+// holder, so that the looks become rarer: at 25 ns, and then each at five times the time of the one
 // before.
 //
 // A holder that comes back at once leaves the lock free for some nanoseconds, which no look finds.
-// So the waiter then asks: it makes the word `wanted`, and the holder, when it lets go, does not
-// come back before the lock was taken, or for a microsecond. The lock so goes from one running
+// So the waiter then asks: it makes the word `wanted`. When the holder releases the lock, it does
+// not come back before the lock was taken, or for a microsecond. So the lock goes from one running
 // thread to another without a system call, at most once in the time of polling.
 //
-// `wanted` means nothing but `locked` to everybody else, so that no wake-up can be lost: it is put
-// in the place of `locked` only, and a thread that goes to sleep writes `contended` over it.
+// To all other threads `wanted` means `locked`, so that no wake-up can be lost: it replaces only
+// `locked`, and a thread that goes to sleep writes `contended` over it.
 //
 // One new waiter asks. Where the word says that somebody asks or sleeps already, there are more
 // waiters than one, and the next one sleeps. A sleeper asks when it was woken. And sometimes a
-// waiter sleeps instead of asking: where threads outnumber the processors, a woken one needs a
-// processor, which two that hand the lock to and fro would keep for whole time slices.
+// waiter sleeps instead of asking: where threads outnumber the processors, a woken thread needs a
+// processor, and two threads that hand the lock to each other would keep the processors for whole
+// time slices.
 
 extension AdaptiveLock {
     /// How long a waiter polls and asks before it sleeps.
     ///
-    /// `docs/decisions/0011-the-adaptive-lock.md` says how that was found.
+    /// `docs/decisions/0011-the-adaptive-lock.md` says how the limits were found.
     struct Polling {
         /// The time of the last look.
         ///
@@ -38,11 +39,11 @@ extension AdaptiveLock {
 
         /// The time of the first look.
         static let firstNanoseconds: UInt64 = 25
-        /// Each look comes so many times later than the one before.
+        /// The time of a look, divided by the time of the look before.
         static let factor: UInt64 = 5
         /// How often a thread that asks pauses between two looks.
         static let askingPauses = 8
-        /// One waiter out of so many sleeps instead of asking.
+        /// N, if one waiter in N sleeps instead of asking.
         ///
         /// A power of two.
         static let sleepersShare: UInt64 = 16
@@ -96,7 +97,7 @@ extension AdaptiveLock {
             }
             if word == Self.contended || word > Self.wanted { return false }
             if word == Self.locked {
-                // Relaxed: it tells of nothing but the wish.
+                // Relaxed: it orders nothing.
                 _ = memory.first.compareExchange(
                     expected: Self.locked,
                     desired: Self.wanted,

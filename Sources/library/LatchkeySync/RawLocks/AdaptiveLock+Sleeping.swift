@@ -2,23 +2,23 @@
 internal import CLatchkeySystem
 internal import Synchronization
 
-// What a waiter does that has polled in vain, and how it is let in.
+// The sleep of a waiter that has polled without success, and its way in.
 //
-// **Design.** A holder wakes a sleeper after it has let go, and so takes the lock again before that
-// one is there: a sleeper could be woken for nothing without end, where holders stay inside for
-// longer than it asks. So a thread that was woken, and has waited for a millisecond, makes the word
-// `starving`. The holder then grants the lock: it stays closed to all that have not slept. The
-// kernel wakes the one first that stands first in its queue, where a thread that was woken in vain
-// is the last again: so it can take one release for each sleeper. Go and parking_lot bound waits
-// in a like way.
+// **Design.** A holder wakes a sleeper after it has released the lock, and can take the lock again
+// before the sleeper runs. Where holders stay inside for longer than a sleeper asks, a sleeper
+// could be woken for nothing without end. So a thread that was woken, and has waited for a
+// millisecond, makes the word `starving`. The holder then grants the lock: it stays closed to all
+// that have not slept. The kernel wakes the first thread of its queue, and a thread that was woken
+// for nothing goes to the end of it: so the wait can take one release for each sleeper. Go and
+// parking_lot limit waits in a similar way.
 //
-// The holder lets go with an exchange and grants after it. In between a running thread can take the
-// lock, and one that goes to sleep for the first time can take the grant. Then the mark is made
-// again.
+// The holder releases the lock with an exchange and grants it afterwards. Between the two, a
+// running thread can take the lock, and a thread that goes to sleep for the first time can take the
+// grant. Then the mark is made again.
 //
 // A grant is never lost: it is taken by any thread that has slept, also by one whose deadline has
 // passed, and the holder takes it back if it woke none. Marks can be lost, when two threads change
-// the word at once; whoever made it is woken as before, and makes it again.
+// the word at once; the thread that made it is woken as before, and makes it again.
 
 extension AdaptiveLock {
     /// How long a thread waits before it asks to be handed the lock.
@@ -26,7 +26,7 @@ extension AdaptiveLock {
 
     /// Sleeps until the calling thread holds the lock, or until the deadline if there is one.
     ///
-    /// From here on the word says that somebody may sleep, also when this thread gets the lock.
+    /// From here on the word says that a thread may sleep, also when this thread gets the lock.
     @discardableResult func sleeps(
         before deadline: ContinuousClock.Instant?,
         starvingAfter nanoseconds: UInt64 = Self.starvingNanoseconds

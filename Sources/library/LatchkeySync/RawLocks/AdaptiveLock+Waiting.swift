@@ -5,14 +5,15 @@ internal import Synchronization
 // Waiting with a deadline, and waiting for a condition.
 //
 // **Design.** Waiting for the lock itself with a deadline is the slow path of `lock()` with a
-// bounded sleep. A thread gives up only after it found the lock held and marked the word
-// `contended` or `starving`. So the holder wakes another sleeper also if it had chosen the one that
-// gave up.
+// limited sleep. A thread gives up only after it found the lock held and marked the word
+// `contended` or `starving`. So the holder wakes another sleeper, even if the kernel had chosen the
+// one that gave up.
 //
-// Threads that wait for a condition stand in a `ConditionLine`. Who lets go after a write asks
-// their conditions, since only a write can make one hold, and wakes whom the line chooses. A chosen
-// thread takes the lock like any other. The second word says whether there is anything to ask. Only
-// the holder of the lock writes it, so relaxed order is enough.
+// Threads that wait for a condition stand in a `ConditionLine`. A thread that releases the lock
+// after a write asks their conditions, since only a write can make one hold, and wakes the threads
+// that the line chooses. A chosen thread takes the lock like any other. The second word says
+// whether there is anything to ask. Only the holder of the lock writes it, so relaxed order is
+// enough.
 //
 // | word        | meaning                         | becomes                                      |
 // |-------------|---------------------------------|----------------------------------------------|
@@ -22,8 +23,8 @@ internal import Synchronization
 // | `isAwaited` | tasks may wait, or threads none | 0, by a holder that lets go after a write,   |
 // |             | of which is chosen              | if it chose one or the line is empty         |
 //
-// While a chosen thread is on its way, writes ask no other one: it asks when it lets go. While none
-// waits, a write pays one look at a word beside the lock's.
+// While a chosen thread is on its way, writes ask no other one: it asks when it releases the lock.
+// While no thread waits, a write costs one look at a word beside the lock's.
 
 extension AdaptiveLock: ConditionLock {
     /// The promise.
@@ -39,7 +40,7 @@ extension AdaptiveLock: ConditionLock {
         tryLock() || lockSlowly(before: deadline)
     }
 
-    /// Lets go, and waits until the calling thread holds the lock and the condition holds.
+    /// Releases the lock, and waits until the calling thread holds it and the condition holds.
     public func wait(
         to mode: AccessMode,
         until condition: @Sendable () -> Bool,
@@ -53,7 +54,7 @@ extension AdaptiveLock: ConditionLock {
         }
     }
 
-    /// Lets go, and suspends the task until its thread holds the lock and the condition holds.
+    /// Releases the lock, and suspends the task until its thread holds it and the condition holds.
     public nonisolated(nonsending) func wait(
         to mode: AccessMode,
         until condition: @escaping @Sendable () -> Bool
@@ -80,7 +81,7 @@ extension AdaptiveLock: ConditionLock {
         return true
     }
 
-    /// The line, which the caller's first use makes; it holds the lock.
+    /// The line, which the first use makes; the caller holds the lock.
     private func conditionLine() -> ConditionLine {
         let line = memory.conditionLine ?? ConditionLine()
         if memory.line == nil {
@@ -94,7 +95,7 @@ extension AdaptiveLock: ConditionLock {
         before deadline: ContinuousClock.Instant?
     ) -> Bool {
         let line = conditionLine()
-        // Whether others may count on this thread to choose when it lets go.
+        // Whether others rely on this thread to choose when it releases the lock.
         var isCountedOn = false
         repeat {
             let isOver = deadline.map { $0 <= .now } ?? false
@@ -121,7 +122,7 @@ extension AdaptiveLock: ConditionLock {
         polls() || sleeps(before: deadline)
     }
 
-    /// Lets go after a write that may be what somebody waits for.
+    /// Releases the lock after a write that may fulfil a condition.
     @usableFromInline func unlockChanged() {
         // The threads are woken when they can have the lock.
         let chosen = memory.conditionLine.map { change($0) { $0.choose() } }

@@ -2,9 +2,9 @@
 internal import CLatchkeySystem
 public import Synchronization
 
-/// A lock whose waiters poll for a bounded time and then sleep: one word, six states.
+/// A lock whose waiters poll for a limited time and then sleep: one word, six states.
 ///
-/// **Design.** The word is also what the kernel sleeps on (futex(2)).
+/// **Design.** Waiters sleep on the word in the kernel (futex(2)).
 ///
 /// | word        | meaning                  | becomes                                          |
 /// |-------------|--------------------------|--------------------------------------------------|
@@ -24,9 +24,9 @@ public import Synchronization
 /// |             | has slept                | `unlocked`, by the last holder, if none sleeps   |
 ///
 /// A thread that has slept takes the lock as `contended`, since others may still sleep: one wake-up
-/// too many is possible, a lost one is not. The holder wakes a sleeper *after* it let go, and a
-/// running thread may take the lock first. This keeps the lock on processors that are awake. The
-/// price is fairness; asking makes it better, and handing over bounds the wait:
+/// too many is possible, a lost one is not. The holder wakes a sleeper *after* it released the
+/// lock, and a running thread may take the lock first. This keeps the lock on processors that are
+/// awake. The price is fairness; asking makes it better, and handing over limits the wait:
 /// `AdaptiveLock+Polling.swift` and `AdaptiveLock+Sleeping.swift`.
 ///
 /// The second word is for threads that wait for a condition, in `AdaptiveLock+Waiting.swift`. Only
@@ -64,7 +64,7 @@ public struct AdaptiveLock: InPlaceLock {
         ).exchanged
     }
 
-    /// Lets go after a write, and wakes who waits for the condition that it fulfilled.
+    /// Releases the lock after a write, and wakes the waiters whose condition it fulfilled.
     @inlinable public func unlock() {
         if memory.second.load(ordering: .relaxed) & Self.isAwaited == 0 {
             unlockUnchanged()
@@ -73,10 +73,10 @@ public struct AdaptiveLock: InPlaceLock {
         }
     }
 
-    /// Lets go after a read, which fulfils no condition.
+    /// Releases the lock after a read, which fulfils no condition.
     @inlinable public func unlockShared() { unlockUnchanged() }
 
-    /// Lets go of the lock alone.
+    /// Releases the lock, and asks no condition.
     @inlinable func unlockUnchanged() {
         let word = memory.first.exchange(Self.unlocked, ordering: .releasing)
         if word > Self.locked {
@@ -99,26 +99,19 @@ extension AdaptiveLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "A futex lock whose waiters poll for a bounded time and then sleep."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits { StrategyTraits(spins: true) }
 }
 
-/// `adaptive`: a futex lock of Latchkey's own.
+/// `adaptive`: a futex lock of Latchkey's own; `Guarded` in the library.
 ///
-/// Entering again on the same thread hangs. It can be tried, waited for until a deadline, and
-/// waited in for a condition: that needs Linux.
+/// Re-entry hangs. Conditions need Linux.
 ///
-/// - *Guarantees:* a waiter polls for a bounded time and then sleeps. When one was woken and has
-///   waited for a millisecond, releases hand the lock to those that have slept (Linux), in the
-///   order of the kernel's queue: it can take one for each sleeper, and more if running threads
-///   are faster.
-/// - *Use it when* sections are short and threads contend for them.
-/// - *Not when* waiting threads need fairness.
-/// - *Usually* a running waiter that polled in vain asks for the lock, and the holder, when it lets
-///   go, does not come back for a microsecond, so that it goes first.
-/// - *Trap:* a running thread can overtake ones that sleep for less than a millisecond, and ones
-///   that wait for a processor. Where threads outnumber the processors, the report shows a `wait
-///   max` of milliseconds.
+/// - *Guarantees:* a waiter polls for a limited time and then sleeps. Once it was woken and has
+///   waited for a millisecond, the lock goes only to threads that have slept (Linux).
+/// - *Use when* you begin in a Swift program, and when threads contend for short sections.
+/// - *Not when* waiting threads need fairness: running threads overtake others. With more threads
+///   than processors, `wait max` is milliseconds.
 ///
 /// ```sh
 /// latchkey compare --strategies adaptive,lock,serial-queue --threads 8 --section 1000 --outside 0

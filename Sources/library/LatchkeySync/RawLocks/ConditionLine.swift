@@ -9,20 +9,20 @@ internal import Synchronization
 /// held while conditions are asked: a thread that leaves waits until its condition is not being
 /// asked.
 ///
-/// Those that need the same to go on are a ``ConditionGroup``. A chosen thread comes; a chosen task
-/// comes when its executor is free, for which a thread in this line may have to go on first. So a
-/// group waits only for its own.
+/// Waiters that need the same executor to go on form a ``ConditionGroup``. A chosen thread comes; a
+/// chosen task comes when its executor is free, and a thread in this line may have to go on before
+/// that. So a group waits only for its own members.
 ///
 /// SAFETY: `@unchecked Sendable` because the variables are used only while `lock` is held.
 @usableFromInline final class ConditionLine: @unchecked Sendable {
     let lock = AdaptiveLock()
-    /// Those that are empty leave when one is added.
+    /// Empty ones are removed when one is added.
     private var groups: [ConditionGroup] = []
 
-    /// Whether who lets go after a write has to choose.
+    /// Whether a thread that releases the lock after a write has to choose.
     var isToBeAsked: Bool { groups.contains { $0.isToBeAsked } }
 
-    /// Lets a thread wait; one that was woken in vain keeps its place as the first of its group.
+    /// Lets a thread wait; one that was chosen before keeps its place as the first of its group.
     func append(_ waiter: ConditionWaiter) {
         group(of: waiter).append(waiter)
         waiter.isWoken.store(0, ordering: .relaxed)
@@ -36,7 +36,7 @@ internal import Synchronization
         return group
     }
 
-    /// Takes those out whose condition holds: of each group readers, and at most one writer.
+    /// Takes out the waiters whose condition holds: of each group readers, and at most one writer.
     func choose() -> [ConditionWaiter] {
         var chosen: [ConditionWaiter] = []
         for group in groups where group.isToBeAsked {
@@ -61,24 +61,24 @@ internal import Synchronization
     }
 }
 
-/// Those in a ``ConditionLine`` that need the same to go on, in the order in which they came.
+/// Waiters in a ``ConditionLine`` that need the same executor to go on, in the order of arrival.
 ///
 /// **Design.** No wake-up is lost, because of one rule: while the value's lock is free, either no
-/// condition in the group holds, or a chosen one of it is on its way. One is counted from the
-/// moment it is chosen. It has two ways to end, and neither breaks the rule:
+/// condition in the group holds, or a chosen one of it is on its way. A waiter is counted from the
+/// moment it is chosen. It can end in two ways, and neither breaks the rule:
 ///
-/// - It gets the lock. When it lets go, it chooses the next one, also if its own condition did not
-///   hold any more.
+/// - It gets the lock. When it releases the lock, it chooses the next one, also if its own
+///   condition did not hold any more.
 /// - It gives up without the lock, as a task does that is cancelled. Then it cannot ask, and makes
 ///   the first one in the group its successor unasked. That one asks when it gets the lock.
 ///
 /// While a chosen thread is on its way, no other thread is asked. A chosen task can need longer, on
 /// an actor that is busy, so that the next write chooses another one.
 final class ConditionGroup {
-    /// What the tasks need; nil for threads.
+    /// The executor that the tasks need; nil for threads.
     let place: TaskPlace?
     private var waiters = LinkedList<ConditionWaiter>()
-    /// Those who were chosen and have not had the value's lock since.
+    /// Waiters that were chosen and have not had the value's lock since.
     private var chosenCount = 0
 
     init(_ place: TaskPlace?) {
@@ -99,7 +99,7 @@ final class ConditionGroup {
         waiter.group = self
     }
 
-    /// A writer changes the value, so those behind it are asked when it has left.
+    /// A writer changes the value, so later waiters are asked when it has left.
     func choose(into chosen: inout [ConditionWaiter]) {
         var next = waiters.first
         while let waiter = next {
@@ -151,7 +151,7 @@ final class ConditionWaiter: Linked, @unchecked Sendable {
     var next: ConditionWaiter?
     /// Whether the thread left the line because it was chosen.
     var wasChosen = false
-    /// What the thread sleeps on: 1 after the wake-up.
+    /// The word that the thread sleeps on: 1 after the wake-up.
     let isWoken = Atomic<UInt32>(0)
 
     init(
@@ -164,7 +164,7 @@ final class ConditionWaiter: Linked, @unchecked Sendable {
         self.task = task
     }
 
-    /// What the task needs to go on; nil if a thread waits.
+    /// The executor that the task needs to go on; nil if a thread waits.
     var place: TaskPlace? { task?.place }
 
     /// Asks the condition.
@@ -177,7 +177,7 @@ final class ConditionWaiter: Linked, @unchecked Sendable {
 
     /// The thread sleeps until the wake-up, or until the deadline.
     func sleep(before deadline: ContinuousClock.Instant?) {
-        // Relaxed: what others did, the locks tell that this thread takes next.
+        // Relaxed: the locks that this thread takes next order what others did.
         while isWoken.load(ordering: .relaxed) == 0 {
             if let deadline, deadline <= .now { return }
             // SAFETY: the word is in this object, which the caller keeps.

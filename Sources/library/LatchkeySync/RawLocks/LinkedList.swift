@@ -1,4 +1,4 @@
-/// What stands in a ``LinkedList``, in one at a time.
+/// An element of a ``LinkedList``, of one at a time.
 protocol Linked: AnyObject {
     var previous: Self? { get set }
     var next: Self? { get set }
@@ -6,7 +6,7 @@ protocol Linked: AnyObject {
 
 /// Objects in a row, linked both ways, so that each leaves it in one step.
 ///
-/// An object that is in a list is kept by it.
+/// The list keeps its objects.
 struct LinkedList<Element: Linked> {
     private(set) var first: Element?
     private var last: Element?

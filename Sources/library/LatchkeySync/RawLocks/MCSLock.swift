@@ -7,8 +7,8 @@ public import Synchronization
 /// "Shared-Memory Synchronization", chapter 4): a thread's node is on its stack, and only while it
 /// waits, so ``unlock()`` needs nothing from ``lock()``.
 ///
-/// **Design.** `tail` says who came last, and `next` who goes next; both are in one object of the
-/// lock's own.
+/// **Design.** `tail` says which thread came last, and `next` which goes next; both are in one
+/// object of the lock's own.
 ///
 /// | `tail`  | meaning                    | becomes                                              |
 /// |---------|----------------------------|------------------------------------------------------|
@@ -17,20 +17,21 @@ public import Synchronization
 /// | a node  | held, this one came last   | a node, by a waiter; `held`, by the node's own       |
 /// |         |                            | thread, once it holds the lock                       |
 ///
-/// A waiter exchanges `tail` for its node, which gives it its place in the line. Then it tells
-/// whoever was there before: the holder through `next`, a waiter through that one's node. The
-/// holder tells the node in `next` that it may enter. That thread copies who is behind it into
+/// A waiter exchanges `tail` for its node, which gives it its place in the line. Then it tells the
+/// thread before it: the holder through `next`, a waiter through that waiter's node. The holder
+/// tells the node in `next` that it may enter. That thread copies the address of its successor into
 /// `next`, or makes `tail` say that there is none, and its node ends.
 ///
-/// A thread that has exchanged `tail` and has no processor holds up all behind it, and so does the
-/// next one. So a waiter pauses only for a short time and then yields its processor at every look.
+/// A thread that has exchanged `tail` and has no processor delays all later threads, and so does
+/// the next one. So a waiter pauses only for a short time and then yields its processor at every
+/// look.
 public final class MCSLock: RawLock {
     /// The promise.
     @inlinable public static var rawLockPromise: Promise<MCSLock> { unsafe .unchecked() }
 
     @usableFromInline static var free: UInt { 0 }
     @usableFromInline static var held: UInt { 1 }
-    /// In `next`: there is none, or it has not told yet.
+    /// In `next`: there is no next thread, or it has not told its address yet.
     @usableFromInline static var unknown: UInt { 0 }
 
     /// `free`, `held`, or the address of the last node.
@@ -58,7 +59,7 @@ public final class MCSLock: RawLock {
         ).exchanged
     }
 
-    /// Lets go, or lets the next thread in.
+    /// Releases the lock, or lets the next thread in.
     ///
     /// The load can be relaxed, since `handOver()` looks again.
     @inlinable public func unlock() {
@@ -75,11 +76,11 @@ public final class MCSLock: RawLock {
     }
 
     @usableFromInline func lockSlowly() {
-        // SAFETY: when this thread has the lock, and knows who is behind it, no thread uses the
-        // node any more.
+        // SAFETY: when this thread has the lock, and knows its successor, no thread uses the node
+        // any more.
         unsafe withUnsafePointer(to: Node()) { node in
             let own = UInt(bitPattern: node)
-            // Releasing: who comes next finds a whole node. Acquiring: so does this thread, and as
+            // Releasing: the next thread finds a whole node. Acquiring: so does this thread, and as
             // tryLock() does.
             let previous = tail.exchange(own, ordering: .acquiringAndReleasing)
             if previous != Self.free {
@@ -94,11 +95,11 @@ public final class MCSLock: RawLock {
         }
     }
 
-    /// The calling thread has the lock, and its node ends: who is behind it moves into `next`.
+    /// The calling thread has the lock, and its node ends: its successor moves into `next`.
     private func leave(_ node: borrowing Node, _ own: UInt) {
         if node.next.load(ordering: .relaxed) == Self.unknown {
             next.store(Self.unknown, ordering: .relaxed)
-            // Releasing: who finds `held` writes `next` after this thread did.
+            // Releasing: a thread that finds `held` writes `next` after this thread did.
             let isLast = tail.compareExchange(
                 expected: own,
                 desired: Self.held,
@@ -116,7 +117,7 @@ public final class MCSLock: RawLock {
         unsafe node.pointee.isWaiting.store(false, ordering: .releasing)
     }
 
-    /// Waits until who came next has told.
+    /// Waits until the next thread has told its address.
     ///
     /// Acquiring: its node is whole.
     private static func address(in place: borrowing Atomic<UInt>) -> UInt {
@@ -131,7 +132,7 @@ public final class MCSLock: RawLock {
 
 /// The place of a waiting thread in the line.
 private struct Node: ~Copyable {
-    /// The address of the node behind it.
+    /// The address of the next node.
     let next = Atomic<UInt>(0)
     let isWaiting = Atomic<Bool>(true)
 
@@ -148,23 +149,20 @@ extension MCSLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "A fair spin lock: waiters stand in a line, each with its own word."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
     }
 }
 
-/// `mcs`: a queue lock; waiting threads stand in a line, and each polls a word of its own.
+/// `mcs`: a queue lock; each waiting thread polls a word of its own.
 ///
-/// Entering again on the same thread spins without end.
+/// Re-entry spins without end.
 ///
-/// - *Guarantees:* first come, first served. A hand-over is seen by one waiter only, however many
-///   there are.
-/// - *Use it when* you would use `ticket`, on many processors: there each hand-over of `ticket`
-///   takes the cache line away from all waiters.
-/// - *Not when* threads outnumber processors.
-/// - *Trap:* that of `ticket`. On two processors, four threads did an eighteenth of what two
-///   threads did.
+/// - *Guarantees:* first come, first served; only one waiter sees a hand-over.
+/// - *Use when* you would use `ticket`, on many processors.
+/// - *Not when* threads outnumber processors: on two processors, four threads did a seventeenth of
+///   the operations of two.
 ///
 /// ```sh
 /// latchkey compare --strategies mcs,ticket,spin,adaptive --threads 1,2,4,8

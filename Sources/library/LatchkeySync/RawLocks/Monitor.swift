@@ -33,8 +33,8 @@ public enum Monitor {
         return try body()
     }
 
-    /// Enough that two objects in use at once rarely share a bucket, which costs them only a
-    /// longer look-up.
+    /// With this many, two objects in use at once rarely share a bucket; if they do, a look-up
+    /// takes longer.
     static let bucketCount = 64
 
     static let buckets = (0..<bucketCount).map { _ in MonitorBucket() }
@@ -79,7 +79,7 @@ final class MonitorBucket: @unchecked Sendable {
     }
 }
 
-/// One object's recursive lock, while somebody uses it.
+/// One object's recursive lock, while a thread uses it.
 ///
 /// SAFETY: `@unchecked Sendable` because `object` is used only while the bucket's lock is held.
 final class MonitorEntry: @unchecked Sendable {
@@ -87,7 +87,7 @@ final class MonitorEntry: @unchecked Sendable {
     let users = Atomic<Int>(0)
     var object: ObjectIdentifier?
 
-    /// Lets go of the lock, and only then of the entry.
+    /// Releases the lock, and only then the entry.
     func leave() {
         lock.unlock()
         users.subtract(1, ordering: .releasing)
@@ -132,7 +132,7 @@ public final class MonitorLock: RecursiveLock {
         return true
     }
 
-    /// Lets go.
+    /// Releases the lock.
     public func unlock() {
         // SAFETY: entries are never freed.
         guard let entry = unsafe entry.load(ordering: .relaxed) else {
@@ -147,23 +147,15 @@ public final class MonitorLock: RecursiveLock {
     /// The strategy in one sentence.
     public static let summary = "A recursive lock found by object identity, as @synchronized does."
 
-    /// What the strategy promises, and re-entry, which ``NestedReadLock`` adds.
+    /// The promises of the strategy, and re-entry, which ``NestedReadLock`` adds.
     @inlinable public static var traits: StrategyTraits { StrategyTraits() }
 }
 
 /// `monitor`: a recursive lock from a hashed table, found by an object's identity, as Objective-C's
 /// `@synchronized(object)`.
 ///
-/// The same thread may read inside a read. A write inside a read or a write, and a read inside a
-/// write, stop the process in every build.
+/// Only a read inside a read is allowed; any other re-entry stops the process in every build.
 ///
-/// - *Guarantees:* re-entry for reading.
-/// - *Use it when* the object to lock cannot have a lock of its own.
-/// - *Not when* it can.
-/// - *Trap:* every access pays for the look-up, also without contention, and unrelated objects
-///   share the buckets of the table.
-///
-/// ```sh
-/// latchkey compare --strategies monitor,recursive-lock --threads 1 --section 0 --outside 0
-/// ```
+/// - *Use when* the object to lock cannot have a lock of its own.
+/// - *Cost:* a look-up for every access.
 public typealias MonitorStrategy = RawLockStrategy<NestedReadLock<MonitorLock>>

@@ -2,7 +2,7 @@ public import Synchronization
 
 /// `Synchronization.Mutex` as a lock: a class, since `Mutex` itself cannot be copied.
 ///
-/// By the two halves of `withLock`, because a lock is held beyond a call.
+/// Uses the two halves of `withLock`, because a lock is held beyond a call.
 ///
 /// **Design.** Never tried before waiting: in the toolchains where it is a priority-inheriting
 /// futex, a failed try is a system call and makes the holder's unlock another one. So the observer
@@ -35,7 +35,7 @@ public final class MutexLock: RawLock {
         return true
     }
 
-    /// Lets go of the mutex.
+    /// Releases the mutex.
     @inlinable public func unlock() {
         showReleased()
         mutex._unsafeUnlock()
@@ -62,28 +62,21 @@ extension MutexLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "Mutex of Swift's Synchronization module."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(spins: true, comesWithPlatform: true, tellsOfWaiting: false)
     }
 }
 
-/// `mutex`: `Synchronization.Mutex`, what Swift ships.
+/// `mutex`: `Synchronization.Mutex`, one of two locks on Linux: a report says which (`Mutex:`).
 ///
-/// On Linux, Swift 6.3.1 and earlier have one `Mutex`, and later toolchains another one. A report
-/// says which one it measured (`Mutex:` in its first lines).
-///
-/// Entering again on the same thread stops with `priority-inheriting-futex`, and hangs with
+/// Re-entry stops with `priority-inheriting-futex` (Swift 6.3.1 and earlier), and hangs with
 /// `spinning-futex`.
 ///
-/// - *Guarantees:* nothing beyond the common ones.
-/// - *Use it when* threads do not outnumber processors.
-/// - *Not when* they do, and a report says `priority-inheriting-futex`: the kernel hands such a
-///   lock to the next thread at every contended unlock.
-/// - *Trap:* `priority-inheriting-futex` is among the fastest until threads outnumber processors.
-///   One thread more then makes it a hundred times slower or more, evenly for all threads. A failed
-///   `withLockIfAvailable` makes the holder's unlock a system call, so contention is sampled here,
-///   never tried.
+/// - *Use when* threads do not outnumber processors.
+/// - *Not when* they do, with `priority-inheriting-futex`: each contended unlock hands the lock
+///   over, and that can be a hundred times slower.
+/// - *Trap:* a failed `withLockIfAvailable` makes the holder's unlock a system call.
 ///
 /// ```sh
 /// latchkey compare --strategies mutex,lock --threads 2,4,8

@@ -2,9 +2,9 @@ public import Synchronization
 
 /// A lock that its holder can take again.
 ///
-/// ``NestedReadLock`` makes a ``RawLock`` of it. It is none by itself: a writer could enter again,
-/// and change the value that it is changing. It has a case of ``StrategyKind``, so only those of
-/// this package conform.
+/// ``NestedReadLock`` makes a ``RawLock`` of it. By itself it is not one: a writer could enter
+/// again, and change the value that it is changing. It has a case of ``StrategyKind``, so only
+/// those of this package conform.
 public protocol RecursiveLock: Sendable {
     /// Makes a lock that is free.
     init()
@@ -24,10 +24,10 @@ public protocol RecursiveLock: Sendable {
     /// The strategy in one sentence.
     static var summary: String { get }
 
-    /// What the strategy promises, and re-entry, which ``NestedReadLock`` adds.
+    /// The promises of the strategy, and re-entry, which ``NestedReadLock`` adds.
     static var traits: StrategyTraits { get }
 
-    /// That who holds the lock is alone.
+    /// That the holder of the lock is alone.
     static var recursiveLockPromise: Promise<Self> { get }
 }
 
@@ -38,15 +38,15 @@ public protocol TimedRecursiveLock: RecursiveLock {
     /// - Returns: Whether the calling thread holds the lock.
     func lock(before deadline: ContinuousClock.Instant) -> Bool
 
-    /// That who is told so holds the lock.
+    /// That a thread which is told so holds the lock.
     static var timedRecursiveLockPromise: Promise<Self> { get }
 }
 
 /// A recursive lock whose owner may read again inside a read, and nothing else.
 ///
-/// A recursive lock lets its owner in at any time, but a value that is being written must not be
-/// entered a second time by anybody, also not by its writer: that would be two overlapping
-/// accesses to one variable, which is undefined. So this one counts, in every build, and stops.
+/// A recursive lock lets its owner in at any time, but no thread may enter a value that is being
+/// written a second time, not even its writer: that would be two overlapping accesses to one
+/// variable, which is undefined. So this one counts, in every build, and stops.
 ///
 /// **Design.** The first word is the depth: 0 if no thread is inside, n for that many nested reads,
 /// ``writing`` for a writer. Only the thread that holds the lock uses it, so relaxed order is
@@ -67,13 +67,13 @@ public struct NestedReadLock<Base: RecursiveLock>: InPlaceLock, NamedLock {
         self.memory = memory
     }
 
-    /// That of the lock below.
+    /// The kind of the lock below.
     public static var kind: StrategyKind { Base.kind }
 
-    /// That of the lock below.
+    /// The summary of the lock below.
     public static var summary: String { Base.summary }
 
-    /// Those of the lock below, and the owner may read again.
+    /// The traits of the lock below, and the owner may read again.
     @inlinable public static var traits: StrategyTraits {
         var traits = Base.traits
         traits.isReentrant = true

@@ -1,6 +1,6 @@
 internal import CLatchkeySystem
 
-/// What a waiter that never sleeps does before it yields its processor.
+/// The looks of a waiter that never sleeps, before it yields its processor.
 enum Pauses {
     /// How often it looks: for about a microsecond, a few times the length of the sections that a
     /// spin lock is for.
@@ -15,7 +15,7 @@ enum Pauses {
         return false
     }
 
-    /// Looks until it is over; beyond the bound, yields before each look.
+    /// Looks until it is over; beyond the limit, yields before each look.
     static func wait(until isOver: () -> Bool) {
         if !pass(until: isOver) {
             while !isOver() {

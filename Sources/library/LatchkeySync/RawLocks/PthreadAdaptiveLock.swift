@@ -16,7 +16,7 @@ public struct PthreadAdaptiveLock: RawLock {
     /// Takes the lock if that is possible at once.
     @inlinable public func tryLock() -> Bool { base.tryLock() }
 
-    /// Lets go.
+    /// Releases the lock.
     @inlinable public func unlock() { base.unlock() }
 }
 
@@ -39,7 +39,7 @@ extension PthreadAdaptiveLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "A pthread_mutex_t that spins before it sleeps, with glibc."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         #if canImport(Glibc)
         StrategyTraits(spins: true, comesWithPlatform: true)
@@ -51,17 +51,12 @@ extension PthreadAdaptiveLock: NamedLock {
 
 /// `pthread-adaptive`: a bare `pthread_mutex_t` of glibc's kind `PTHREAD_MUTEX_ADAPTIVE_NP`.
 ///
-/// A waiting thread spins before it sleeps: it pauses about twice as often as earlier waits on the
-/// same mutex needed on average, and at most 100 times (`glibc.pthread.mutex_spin_count` in
-/// `GLIBC_TUNABLES`). Musl and Apple's systems have no such kind: there it is `pthread-mutex`, and
-/// does not spin. Entering again on the same thread hangs.
+/// A waiter pauses at most 100 times before it sleeps (`glibc.pthread.mutex_spin_count` in
+/// `GLIBC_TUNABLES`). Without glibc it is `pthread-mutex`. Re-entry hangs.
 ///
-/// - *Guarantees:* nothing beyond the common ones.
-/// - *Use it when* sections are short, the program does without Foundation, and waiting is to be
-///   the C library's.
+/// - *Use when* sections are short and the program does without Foundation.
 /// - *Not when* waiting threads need fairness.
-/// - *Trap:* a hundred pauses are over in microseconds. If the section is longer, a waiter spins
-///   and then sleeps all the same. A running thread can overtake waiting ones, as under `lock`.
+/// - *Cost:* a waiter for a section of microseconds spins, and then sleeps.
 ///
 /// ```sh
 /// latchkey compare --strategies pthread-adaptive,pthread-mutex,adaptive --threads 1,2,8

@@ -10,7 +10,7 @@ public import Darwin
 
 /// A `pthread_mutex_t` of the default kind, in one allocation.
 ///
-/// What `NIOLock` and the box of SwiftNIO hold. Only ``Monitor`` has recursive ones, and
+/// `NIOLock` and the box of SwiftNIO hold the same. Only ``Monitor`` has recursive ones, and
 /// ``PthreadAdaptiveLock`` adaptive ones.
 ///
 /// **Design.** The handle is the lock; there is no other state. Every return code is checked. An
@@ -41,7 +41,7 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
     /// Makes a lock that is free.
     public init() { self.init(type: nil) }
 
-    /// - Parameter type: What `pthread_mutexattr_settype` is to set; `nil` for the default kind.
+    /// - Parameter type: The kind for `pthread_mutexattr_settype`; `nil` for the default kind.
     init(type: CInt?) {
         unsafe storage = PthreadMutexStorage.create(minimumCapacity: 1) { _ in }
         var attributes = pthread_mutexattr_t()
@@ -77,7 +77,7 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
         }
     }
 
-    /// Lets go.
+    /// Releases the lock.
     @inlinable public func unlock() {
         unsafe storage.withUnsafeMutablePointerToElements { handle in
             unsafe check(pthread_mutex_unlock(handle), "pthread_mutex_unlock")
@@ -140,7 +140,7 @@ extension PthreadMutexLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "A bare pthread_mutex_t around every access."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(comesWithPlatform: true)
     }
@@ -148,16 +148,9 @@ extension PthreadMutexLock: NamedLock {
 
 /// `pthread-mutex`: a bare `pthread_mutex_t` around every access, as in SwiftNIO's locked box.
 ///
-/// The default kind, without attributes. `lock` is the same mutex behind an object of Foundation.
-/// Entering again on the same thread hangs, with glibc and musl.
+/// Re-entry hangs.
 ///
-/// - *Guarantees:* nothing beyond the common ones.
-/// - *Use it when* you would use `lock`, and the program does without Foundation.
+/// - *Use when* you would use `lock`, which is the same mutex, and do without Foundation.
 /// - *Not when* waiting threads need fairness.
-/// - *Trap:* a running thread can overtake waiting ones, as under `lock`. A waiter sleeps at once,
-///   so that with sections of nanoseconds the kernel is called for most of the waits.
-///
-/// ```sh
-/// latchkey compare --strategies pthread-mutex,lock,adaptive --threads 1,2,8
-/// ```
+/// - *Cost:* a waiter sleeps at once: short sections call the kernel for most waits.
 public typealias PthreadMutexStrategy = RawLockStrategy<PthreadMutexLock>

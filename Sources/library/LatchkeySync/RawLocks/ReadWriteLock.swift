@@ -8,7 +8,7 @@ public import Musl
 public import Darwin
 #endif
 
-/// `pthread_rwlock_t` that prefers writers: new readers wait behind a waiting writer.
+/// `pthread_rwlock_t` that prefers writers: new readers wait for a waiting writer.
 ///
 /// Only glibc can be told to prefer writers; with another C library its own rule holds.
 ///
@@ -75,7 +75,7 @@ public final class ReadWriteLock: RawLock, @unchecked Sendable {
         unsafe checkTry(pthread_rwlock_trywrlock(handle), "pthread_rwlock_trywrlock")
     }
 
-    /// Lets go.
+    /// Releases the lock.
     @inlinable public func unlock() {
         unsafe check(pthread_rwlock_unlock(handle), "pthread_rwlock_unlock")
     }
@@ -88,7 +88,7 @@ extension ReadWriteLock {
         }
     }
 
-    /// False if the lock is taken, which `EBUSY` says.
+    /// False if the lock is taken (`EBUSY`).
     @inlinable func checkTry(_ code: CInt, _ call: StaticString) -> Bool {
         if code != 0 && code != EBUSY {
             stop(code, call)
@@ -96,7 +96,7 @@ extension ReadWriteLock {
         return code == 0
     }
 
-    /// `EDEADLK` says that the calling thread is inside and writes.
+    /// `EDEADLK` means that the calling thread is inside and writes.
     @usableFromInline
     func stop(_ code: CInt, _ call: StaticString, _ access: AccessMode = .write) -> Never {
         if code == EDEADLK {
@@ -151,7 +151,7 @@ extension ReadWriteLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "pthread_rwlock with writer preference."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(allowsConcurrentReaders: true, comesWithPlatform: true)
     }
@@ -159,15 +159,12 @@ extension ReadWriteLock: NamedLock {
 
 /// `read-write-lock`: `pthread_rwlock_t`; a waiting writer goes before new readers.
 ///
-/// Entering again on the same thread: inside a write it stops the process in every build with
-/// glibc; a write inside a read hangs; a read inside a read hangs only while a writer waits, so a
-/// test without contention does not find it.
+/// Re-entry inside a write stops every build with glibc. A write inside a read hangs; a read inside
+/// a read only while a writer waits, so that a test without contention misses it.
 ///
 /// - *Guarantees:* readers share; a waiting writer keeps new readers out.
-/// - *Use it when* reads are long and processors are many.
-/// - *Not when* sections are short: all readers write to the cache line with the count of readers.
-/// - *Trap:* a few writes cost the whole gain of sharing: compare a workload of reads only with one
-///   of half writes. glibc's default prefers readers and starves writers.
+/// - *Use when* reads are long and processors are many.
+/// - *Not when* sections are short or some accesses write: readers write to one cache line.
 ///
 /// ```sh
 /// latchkey compare --strategies read-write-lock,lock --threads 2 --read-ratio 0.5,1

@@ -2,7 +2,7 @@ public import Dispatch
 
 /// `DispatchSemaphore(value: 1)` as a lock.
 ///
-/// It knows no owner: any thread could signal it.
+/// It has no owner: any thread could signal it.
 ///
 /// **Design.** The semaphore's count is the lock: 1 is free, 0 is held.
 public struct SemaphoreLock: RawLock {
@@ -17,12 +17,12 @@ public struct SemaphoreLock: RawLock {
     /// Waits until the calling thread holds the lock.
     @inlinable public func lock() { handle.wait() }
 
-    /// Time 0 is `DISPATCH_TIME_NOW`, which spares reading the clock.
+    /// Time 0 is `DISPATCH_TIME_NOW`, which avoids reading the clock.
     @inlinable public func tryLock() -> Bool {
         handle.wait(timeout: DispatchTime(uptimeNanoseconds: 0)) == .success
     }
 
-    /// Lets go.
+    /// Releases the lock.
     @inlinable public func unlock() { handle.signal() }
 }
 
@@ -45,25 +45,17 @@ extension SemaphoreLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "DispatchSemaphore(value: 1) around every access."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(comesWithPlatform: true)
     }
 }
 
-/// `semaphore`: `DispatchSemaphore(value: 1)`, waited for and signalled around every access.
+/// `semaphore`: `DispatchSemaphore(value: 1)` around every access.
 ///
-/// Entering again on the same thread hangs.
+/// Re-entry hangs.
 ///
-/// - *Guarantees:* nothing beyond the common ones.
-/// - *Use it when* you have to compare with code that uses it. It is never the fastest.
-/// - *Not when* priorities matter: it has no owner that could inherit one.
-/// - *Trap:* with more threads than processors it is slower than a lock, and costs more processor
-///   time. It has no owner, so any thread can signal it, and a thread that waits for itself is not
-///   noticed. Its contended ratio is too high under many threads: a try lowers the count for a
-///   moment, and another try then fails as well.
-///
-/// ```sh
-/// latchkey compare --strategies semaphore,lock --threads 1,8
-/// ```
+/// - *Use when* you compare with code that uses it. It is never the fastest.
+/// - *Not when* priorities matter: it has no owner to inherit one.
+/// - *Cost:* with more threads than processors, more than a lock.
 public typealias SemaphoreStrategy = RawLockStrategy<SemaphoreLock>

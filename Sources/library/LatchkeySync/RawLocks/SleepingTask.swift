@@ -1,5 +1,5 @@
 #if os(Linux)
-/// What a task needs to go on, which others may keep meanwhile.
+/// The executors that a task needs to go on, which others may keep busy.
 struct TaskPlace: Equatable {
     /// The serial executor of its actor; nil for one that has none of its own and needs a pool.
     private let serial: ObjectIdentifier?
@@ -8,8 +8,8 @@ struct TaskPlace: Equatable {
 
     /// The place of the calling task.
     init(on actor: (any Actor)?) {
-        // SAFETY: the executors are compared, and not kept. That of an actor without one of its own
-        // is the actor.
+        // SAFETY: the executors are compared, and not kept. An actor without an executor of its own
+        // is its own executor.
         let executor = unsafe actor?.unownedExecutor.asSerialExecutor()
         let preferred = unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor }
         serial = executor.flatMap { $0 === actor ? nil : ObjectIdentifier($0) }
@@ -62,7 +62,7 @@ final class SleepingTask: @unchecked Sendable {
         lock.unlock()
     }
 
-    /// The first end counts.
+    /// Only the first end has an effect.
     private func end(_ ended: State) {
         lock.lock()
         let old = state

@@ -1,12 +1,12 @@
 internal import CLatchkeySystem
 public import Synchronization
 
-/// A spin lock: test and test-and-set on one word, with a pause, and a yield after a bound.
+/// A spin lock: test and test-and-set on one word, with a pause, and a yield after a limit.
 ///
 /// **Design.** A waiter reads the word until it looks free and only then writes to it, so that
 /// waiting does not take the cache line away from the holder. After some looks (``Pauses``) it
-/// gives its time slice to another: with more threads than processors, the holder may be one
-/// of those who wait for a processor. It never sleeps, and no thread is queued or preferred.
+/// gives its time slice to another: with more threads than processors, the holder may be one of
+/// those that wait for a processor. It never sleeps, and no thread is queued or preferred.
 ///
 /// | word    | meaning                | who changes it                      |
 /// |---------|------------------------|-------------------------------------|
@@ -36,7 +36,7 @@ public struct SpinLock: InPlaceLock {
         memory.first.exchange(Self.held, ordering: .acquiring) == Self.free
     }
 
-    /// Lets go.
+    /// Releases the lock.
     @inlinable public func unlock() {
         memory.first.store(Self.free, ordering: .releasing)
     }
@@ -66,7 +66,7 @@ extension SpinLock: TimedLock {
                 if deadline <= .now { return false }
                 latchkey_system_yield()
             }
-            // Others may take what looks free, again and again.
+            // Others may take the lock again and again when it looks free.
             if deadline <= .now { return tryLock() }
         }
         return true
@@ -80,22 +80,20 @@ extension SpinLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "An atomic word that waiters poll, yielding after a bound."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(spins: true, keepsPolling: true)
     }
 }
 
-/// `spin`: an atomic word; waiters poll it with pauses, and call `sched_yield` after a bound.
+/// `spin`: an atomic word; waiters poll it with pauses, and then call `sched_yield`.
 ///
-/// Entering again on the same thread spins without end.
+/// Re-entry spins without end.
 ///
 /// - *Guarantees:* no system call but `sched_yield`.
-/// - *Use it when* there are fewer threads than processors and sections of nanoseconds.
-/// - *Not when* threads outnumber processors and sections are long: the holder is preempted, and
-///   waiting threads use the processor meanwhile.
-/// - *Trap:* it is the fastest in benchmarks of short sections, and starves threads in long ones.
-///   Look at Jain's index and `wait max`, too.
+/// - *Use when* threads are fewer than processors, and sections last nanoseconds.
+/// - *Not when* threads outnumber processors or sections are long: waiters use the processor that
+///   the holder needs, and threads starve.
 ///
 /// ```sh
 /// latchkey compare --strategies spin,adaptive,serial-queue --threads 8 --section 2000 --outside 0

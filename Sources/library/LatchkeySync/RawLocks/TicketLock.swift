@@ -4,7 +4,7 @@ public import Synchronization
 ///
 /// **Design.** Two counters, `next` and `serving`: the first and the second word. A thread draws a
 /// number from `next` and waits until `serving` shows it; the holder adds one to `serving` when it
-/// leaves. No thread can overtake another, so if the next one has no processor, all behind it wait
+/// leaves. No thread can overtake another, so if the next one has no processor, all later ones wait
 /// too. That is why a waiter pauses only for a short time and then yields its processor at every
 /// look.
 ///
@@ -64,7 +64,7 @@ extension TicketLock: NamedLock {
     /// The strategy in one sentence.
     public static let summary = "A fair spin lock: threads draw numbers and enter in that order."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
     }
@@ -72,15 +72,12 @@ extension TicketLock: NamedLock {
 
 /// `ticket`: a spin lock; each thread draws a number and polls until its turn.
 ///
-/// Entering again on the same thread spins without end.
+/// Re-entry spins without end.
 ///
-/// - *Guarantees:* first come, first served: no thread enters twice while another one waits.
-/// - *Use it when* there are fewer threads than processors, sections last nanoseconds, and each
-///   thread has to get its share.
-/// - *Not when* threads outnumber processors.
-/// - *Trap:* with more threads than processors, the thread with the next number often has no
-///   processor, and all others wait for it, although the lock is free. Without contention it is as
-///   fast as `spin`.
+/// - *Guarantees:* first come, first served.
+/// - *Use when* threads are fewer than processors, sections last nanoseconds, and each thread needs
+///   its share.
+/// - *Not when* threads outnumber processors: the next thread often has no processor.
 ///
 /// ```sh
 /// latchkey compare --strategies ticket,spin,adaptive --threads 1,2,4,8

@@ -1,19 +1,14 @@
 /// `actor`: a Swift actor; a task awaits it, and what a thread submits is a task.
 ///
-/// The actor's methods do not suspend, so its re-entrancy has nothing to interleave. Accesses that
-/// one thread submits are applied in the order of submission: an immediate task runs on the
-/// submitting thread until it waits for the actor, and all have one priority. The completion runs
-/// on the cooperative pool and must not block it. Submitting from inside is fine.
+/// Submitting from inside is fine. Accesses of one thread are applied in the order of submission.
+/// The completion must not block the cooperative pool.
 ///
-/// - *Guarantees:* no thread ever blocks; the backlogs of writes and of reads are bounded.
-/// - *Use it when* the callers are asynchronous already.
-/// - *Not when* synchronous code enters short sections. The service has one actor for its whole
-///   store.
-/// - *Needs* Linux, or macOS 26, iOS 26, tvOS 26, watchOS 26 or visionOS 26, which have immediate
-///   tasks.
-/// - *Trap:* tasks of higher priority go first: one of low priority can be overtaken without end.
-///   "No locks" is not "no cost": without contention an access that is submitted takes 10 times as
-///   long as under a lock, because it is a task of its own.
+/// - *Guarantees:* no thread blocks; the backlogs of writes and of reads are limited.
+/// - *Use when* the callers are asynchronous already.
+/// - *Not when* synchronous code enters short sections: a submitted increment takes 1.2 µs, under
+///   `lock` 6.5 ns. A service has one actor.
+/// - *Needs* Linux, or version 26 of Apple's systems.
+/// - *Trap:* tasks of higher priority can overtake one of low priority without end.
 ///
 /// ```sh
 /// latchkey compare --strategies actor,lock --threads 1
@@ -29,7 +24,7 @@ public struct ActorStrategy: MakeableStrategy {
     /// The strategy in one sentence.
     public static let summary = "A Swift actor; nothing blocks, every access is submitted."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(
             blocksCaller: false,

@@ -1,20 +1,14 @@
 /// `barrier-queue-async`: a private concurrent queue, `sync` for reads, `async(flags: .barrier)`
 /// for writes.
 ///
-/// Entering again on the same thread traps or hangs in Dispatch. Submitting a write from inside is
-/// fine.
+/// Re-entry traps or hangs; submitting a write from inside is fine.
 ///
-/// - *Guarantees:* those of `barrier-queue`, and a bounded backlog.
-/// - *Use it when* reads are long and shared, writes are rare, and writers must not block.
-/// - *Not when* throughput matters: a write costs a submission and a barrier.
-/// - *Trap:* it is often recommended for caches. A plain lock has many times its throughput there.
-///
-/// ```sh
-/// latchkey compare --preset cache --strategies barrier-queue-async,lock,snapshot --threads 2
-/// ```
+/// - *Guarantees:* those of `barrier-queue`, and a limited backlog.
+/// - *Use when* reads are long and shared, writes are rare, and writers must not block.
+/// - *Not when* throughput matters, as in a cache: `lock` has many times as much.
 public typealias BarrierQueueAsyncStrategy = QueueStrategy<BarrierQueueAsync>
 
-/// What ``BarrierQueueAsyncStrategy`` is.
+/// The style of ``BarrierQueueAsyncStrategy``.
 public enum BarrierQueueAsync: QueueStyle {
     /// `barrier-queue-async`.
     public static let name = StrategyKind.barrierQueueAsync.rawValue
@@ -23,7 +17,7 @@ public enum BarrierQueueAsync: QueueStyle {
     public static let summary =
         "A private concurrent dispatch queue with synchronous reads and asynchronous barriers."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(
             allowsConcurrentReaders: true,

@@ -2,10 +2,10 @@ public import Dispatch
 
 /// A dispatch queue as a strategy, in constants.
 ///
-/// Whether readers share the queue, and whether submitted writes are applied later, is said by the
-/// traits. ``QueueStrategy`` makes a strategy of it.
+/// The traits say whether readers share the queue, and whether submitted writes are applied later.
+/// ``QueueStrategy`` makes a strategy of it.
 public protocol QueueStyle {
-    /// What messages call the strategy.
+    /// The name of the strategy in messages.
     static var name: String { get }
 
     /// One sentence about the strategy, for tables.
@@ -38,13 +38,13 @@ public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrateg
     /// The promise.
     @inlinable public static var inPlacePromise: Promise<Self> { unsafe .unchecked() }
 
-    /// That of the style.
+    /// The name of the style.
     public static var name: String { Style.name }
 
-    /// That of the style.
+    /// The summary of the style.
     public static var summary: String { Style.summary }
 
-    /// Those of the style.
+    /// The traits of the style.
     @inlinable public static var traits: StrategyTraits { Style.traits }
 
     /// The queue.

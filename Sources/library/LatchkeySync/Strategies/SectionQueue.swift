@@ -1,8 +1,8 @@
 internal import Dispatch
 internal import Synchronization
 
-// What LatchkeyGuards uses of queues, of the actor and of `snapshot`: ways in and out without a
-// type parameter and, as far as possible, without a closure.
+// The parts of queues, of the actor and of `snapshot` that LatchkeyGuards uses: ways in and out
+// without a type parameter and, as far as possible, without a closure.
 
 /// A guarded section that is entered by a queue or an actor.
 ///
@@ -11,7 +11,7 @@ package protocol SectionQueue: Sendable {
     /// Counts an access; false if it has to wait for another one.
     func joins(_ mode: AccessMode) -> Bool
 
-    /// Counts an access no longer.
+    /// Ends the count of an access.
     func leaves(_ mode: AccessMode)
 
     /// The writes that were accepted and are not yet applied.
@@ -44,9 +44,9 @@ package struct DispatchSection: SectionQueue {
     private let queue: AccessQueue
 
     /// - Parameters:
-    ///   - label: What debuggers call the queue.
+    ///   - label: The name of the queue in debuggers.
     ///   - traits: Whether readers share the queue, and whether it has a backlog.
-    ///   - backlogMax: The bound of the backlog.
+    ///   - backlogMax: The limit of the backlog.
     package init(_ label: String, _ traits: StrategyTraits, backlogMax: Int) {
         queue = AccessQueue(
             label: label,
@@ -132,14 +132,16 @@ package struct ActorSection: SectionQueue {
 
     package func release() { queue.release() }
 
-    /// Not on a thread of Swift's pool: a completion may wait for a guard, which a switch keeps
-    /// until the actor, which needs such a thread, has done what it has accepted.
+    /// Not on a thread of Swift's pool.
+    ///
+    /// A completion may wait for a guard. A switch keeps the guard until the actor has applied what
+    /// it has accepted, and the actor needs such a thread.
     package func complete(_ completion: @escaping @Sendable () -> Void) {
         completions.async(execute: completion)
     }
 }
 
-/// The order in which several sections are entered in one step: it is the same for all that two
+/// The order in which several sections are entered in one step: the same for all sections that two
 /// accesses share, so that neither waits for the other.
 package enum SectionOrder {
     package static func inOneStep(_ enter: () -> Void) {
@@ -166,10 +168,10 @@ extension SnapshotStrategy {
     /// Enters to read, until ``leaveReaders(_:)``.
     @inlinable package func enterReaders() -> Reading { published.epochs.enter() }
 
-    /// Leaves, and frees what waited for that.
+    /// Leaves, and frees the versions that waited for that.
     @inlinable package func leaveReaders(_ reading: Reading) { published.epochs.leave(reading) }
 
-    /// What a reader finds, who is inside; nil before ``begin(_:)`` and after ``retire()``.
+    /// The version that a reader inside finds; nil before ``begin(_:)`` and after ``retire()``.
     ///
     /// Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
     package var version: PublishedVersion? {
@@ -177,8 +179,8 @@ extension SnapshotStrategy {
             .map { unsafe PublishedVersion(address: $0) }
     }
 
-    /// Lets readers find no version any more; the last one is freed when those who read it have
-    /// left, and the writers' lock is released.
+    /// Lets readers find no version any more; the last one is freed when its readers have left, and
+    /// the writers' lock is released.
     ///
     /// The caller keeps writers out. ``begin(_:)`` publishes again.
     package func retire() { published.retire() }
@@ -186,8 +188,8 @@ extension SnapshotStrategy {
 
 /// A version of a value that a reader has found.
 ///
-/// SAFETY: `@safe` because who has one is inside, so that it is not freed, and asks for the type
-/// that was published.
+/// SAFETY: `@safe` because its owner is inside, so that it is not freed, and asks for the type that
+/// was published.
 @safe
 @usableFromInline package struct PublishedVersion {
     @usableFromInline let address: UnsafeMutableRawPointer

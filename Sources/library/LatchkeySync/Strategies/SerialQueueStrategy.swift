@@ -1,19 +1,20 @@
 /// `serial-queue`: a private serial queue, `sync` for reads and writes.
 ///
-/// Entering again on the same thread traps in Dispatch.
+/// Re-entry traps in Dispatch.
 ///
-/// - *Guarantees:* accesses enter in the order in which they asked.
-/// - *Use it when* the section is long, callers are few, and the order of arrival matters.
+/// - *Guarantees:* accesses enter in order of arrival.
+/// - *Use when* sections are long, callers few, and the order matters.
 /// - *Not when* sections are short and threads contend: each hand-over is a context switch.
-/// - *Trap:* with two threads it is more than ten times slower than with one, where it is nearly as
-///   fast as a lock. One queue for each property starts hundreds of threads: use stripes.
+/// - *Cost:* without contention, an increment takes 60 ns, under `lock` 6.5 ns. On two processors,
+///   two threads did 40 % of the operations of one, and four did 2 %. Hundreds of queues start
+///   hundreds of threads.
 ///
 /// ```sh
-/// latchkey compare --strategies serial-queue,lock --threads 1,2
+/// latchkey compare --strategies serial-queue,lock --threads 1,2,4
 /// ```
 public typealias SerialQueueStrategy = QueueStrategy<SerialQueue>
 
-/// What ``SerialQueueStrategy`` is.
+/// The style of ``SerialQueueStrategy``.
 public enum SerialQueue: QueueStyle {
     /// `serial-queue`.
     public static let name = StrategyKind.serialQueue.rawValue
@@ -21,7 +22,7 @@ public enum SerialQueue: QueueStyle {
     /// The strategy in one sentence.
     public static let summary = "A private serial dispatch queue with synchronous reads and writes."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(handsOffFairly: true, comesWithPlatform: true)
     }

@@ -1,11 +1,11 @@
-// What `snapshot` must not hold. A writer changes a copy while readers use the value; that needs a
-// value which can be copied and which the copy does not share.
+// Values that `snapshot` must not hold. A writer changes a copy while readers use the value; that
+// needs a value that can be copied and shares nothing with its copy.
 
 extension Synchronized where Value: AnyObject & Sendable, ChosenStrategy == SnapshotStrategy {
     /// A warning: a copy of a reference is the same object.
     ///
-    /// No more than a warning, because the compiler passes over an initializer that is unavailable
-    /// and takes the general one.
+    /// Only a warning, because the compiler passes over an initializer that is unavailable and
+    /// takes the general one.
     @available(
         *,
         deprecated,

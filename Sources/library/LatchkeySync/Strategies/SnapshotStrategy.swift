@@ -1,31 +1,22 @@
 /// `snapshot`: an immutable value, swapped atomically.
 ///
-/// Readers never wait and never block a writer. A writer changes a copy and publishes it, unless
-/// its body throws. The old value is freed when the readers that were inside have left, those of
-/// other snapshots included: by the write itself if there are none, else by the last of those
-/// readers. A reader that leaves frees at most 32 values; a dispatch queue frees the rest.
+/// A writer changes a copy and publishes it, unless its body throws. The value must have value
+/// semantics.
 ///
-/// The value must have value semantics: a copy that a writer changes must not change what readers
-/// use.
+/// A read inside a read is allowed. Without the re-entry check, a write inside a read takes effect
+/// for later reads, a read inside a write sees the old value, and a write inside a write or
+/// `readHoldingWriters` hangs.
 ///
-/// The same thread may read inside a read. In builds without the re-entry check, a write inside a
-/// read takes effect for later reads, a read inside a write sees the value from before, and a write
-/// inside a write hangs, as it does inside `readHoldingWriters`, and as that does inside itself.
+/// **After `fork(2)`** the child may only read, and only if the forking thread was outside of all
+/// reads, until it calls `exec`.
 ///
-/// **After a fork.** `fork(2)` copies the calling thread alone. In the child a snapshot can be read
-/// by a thread that was outside of all reads at the fork: one that was inside can wait, when it
-/// leaves, for a lock that another thread held. Do not write it there: a write can wait so, too,
-/// and if another thread was inside a read, it never leaves in the child, so that no old value of
-/// any snapshot is freed.
-/// Other strategies cannot be used there. A child that is to live on calls `exec`.
-///
-/// - *Guarantees:* a reader enters at once, always, keeps the value it has seen, and does a bounded
-///   part of the writers' work when it leaves.
-/// - *Use it when* state is mostly read: configuration, routing tables, flags.
-/// - *Not when* large values change often: each write copies the value, in the service a stripe.
-/// - *Trap:* the copy grows with the value. With 100,000 keys in one value a write takes a thousand
-///   times as long as with one. Two reads can see two different values: read once and use that. A
-///   reader that stays inside for long keeps all old values of the process in memory.
+/// - *Guarantees:* a reader always enters at once, blocks no writer, and keeps the value it has
+///   seen.
+/// - *Use when* at least 90 % of the accesses read a small value: configuration, flags.
+/// - *Not when* the value is large and changes: each write copies it, in the service a stripe. With
+///   100,000 keys a write takes a thousand times as long as with one.
+/// - *Trap:* two reads can see two values: read once. A reader that stays inside keeps old values
+///   in memory.
 ///
 /// ```sh
 /// latchkey compare --strategies snapshot,lock --threads 2 --read-ratio 0.9 --keys 1,100000
@@ -40,7 +31,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     /// The promise.
     @inlinable public static var lockingPromise: Promise<Self> { unsafe .unchecked() }
 
-    /// What admits one writer at a time.
+    /// The lock that admits one writer at a time.
     public typealias Lock = AdaptiveLock
 
     /// `snapshot`.
@@ -50,7 +41,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     public static let summary =
         "An immutable value swapped atomically; readers never wait, writers copy."
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(
             isReentrant: true,
@@ -62,7 +53,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     /// Admits one writer at a time.
     @usableFromInline let writers: RawLockStrategy<Lock>
 
-    /// What readers find.
+    /// The version that readers find.
     @usableFromInline let published: PublishedValue
 
     /// Makes a strategy for one value.
@@ -71,7 +62,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     /// Makes a strategy whose writers' lock is in the memory of the value.
     public init(in memory: LockMemory) { self.init(in: memory, epochs: .domain) }
 
-    /// With readers counted apart from the rest of the process, for tests.
+    /// For tests: readers are counted apart from the rest of the process.
     init(in memory: LockMemory = LockMemory(), epochs: Epochs) {
         writers = RawLockStrategy(in: memory)
         published = PublishedValue(epochs)
@@ -180,7 +171,8 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         let reading = published.epochs.enter()
         observer.enters(&entry)
         defer {
-            // Before the observer hears of the end: what a reader frees is a part of its access.
+            // Before the observer hears of the end: freeing a value is a part of the reader's
+            // access.
             published.epochs.leave(reading)
             observer.leaves(entry)
         }
@@ -211,9 +203,9 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
 
     /// Makes the value the one that readers and the next writer find.
     ///
-    /// The caller holds the writers' lock. What readers had until now is freed after the lock is
-    /// released: a value's `deinit` is somebody else's code. What the writer copied is released
-    /// here. It is a copy of that, so that nothing ends by it.
+    /// The caller holds the writers' lock. The version that readers had until now is freed after
+    /// the lock is released, because the `deinit` of a value is the program's code. The old guarded
+    /// value is released here. It is a copy of that version, so that nothing is destroyed.
     @inlinable func publish<Value>(_ value: Value, in guarded: GuardedValue<Value>) {
         published.replace(by: value)
         unsafe guarded.write { (current: inout Value) in current = value }

@@ -14,11 +14,11 @@ public import Synchronization
     @usableFromInline let isConcurrent: Bool
     @usableFromInline let entrants = Entrants()
 
-    /// Of a queue that applies submitted writes later; nil for one that applies them at once.
+    /// Set for a queue that applies submitted writes later; nil for one that applies them at once.
     @usableFromInline let submissions: Submissions?
 
     /// - Parameters:
-    ///   - label: What debuggers call the queue.
+    ///   - label: The name of the queue in debuggers.
     ///   - isConcurrent: Whether readers share the queue.
     ///   - backlogMax: How many submitted writes may wait to be applied; nil if a write is applied
     ///     before the call that submits it returns.
@@ -36,7 +36,7 @@ public import Synchronization
     ) throws(Failure) -> Result {
         let mode = request.mode
         var entry = ask(observer, request)
-        // `sync` knows no typed errors, so the outcome leaves through a variable.
+        // `sync` has no typed errors, so the outcome leaves through a variable.
         var outcome: Swift.Result<Result, Failure>?
         sync(mode) {
             observer.enters(&entry)
@@ -102,7 +102,7 @@ extension AccessQueue {
         return entry
     }
 
-    /// Tells the observer that the caller leaves, and counts it no longer.
+    /// Tells the observer that the caller leaves, and ends its count.
     @inlinable @inline(__always) func leave<Observer: EntryObserver>(
         _ observer: Observer,
         _ mode: AccessMode,
@@ -180,10 +180,10 @@ extension AccessQueue: HoldableQueue {
     }
 }
 
-/// What a queue needs that applies submitted writes later.
+/// The state of a queue that applies submitted writes later.
 ///
 /// **Design.** A task that is cancelled gives its room in the backlog back at once. Its block stays
-/// in the queue, and is empty. So that such blocks have a bound, too, there are at most
+/// in the queue, and is empty. So that such blocks have a limit, too, there are at most
 /// ``cancelledMax``: a task that is cancelled beyond them keeps its room until the queue reaches
 /// its block.
 @usableFromInline final class Submissions: Sendable {
@@ -218,7 +218,7 @@ extension AccessQueue: HoldableQueue {
         }
     }
 
-    /// Counts an access no longer that has had its turn in the queue.
+    /// Ends the count of an access that has had its turn in the queue.
     @usableFromInline func leave(_ mode: AccessMode, after turn: QueuedTurn) {
         if turn == .gaveRoomBack {
             cancelledCount.subtract(1, ordering: .relaxed)

@@ -1,11 +1,11 @@
 public import Synchronization
 
-/// The bounded counts of the accesses that a strategy has accepted and that have not left, with a
+/// The limited counts of the accesses that a strategy has accepted and that have not left, with a
 /// line of tasks that wait for room.
 ///
-/// **Design.** Counts beside a queue or an actor, which is unbounded: a million waiting blocks take
-/// 190 MB before their payload. At the bound an access is refused with ``BacklogFull``, or its
-/// task waits in ``WaitingLine``; one that leaves makes room. One word has both counts:
+/// **Design.** Counts beside a queue or an actor, which has no limit: a million waiting blocks take
+/// 190 MB before their payload. At the limit an access is refused with ``BacklogFull``, or its task
+/// waits in ``WaitingLine``; one that leaves makes room. One word has both counts:
 ///
 /// | bits       | meaning                            |
 /// |------------|------------------------------------|
@@ -13,10 +13,10 @@ public import Synchronization
 /// | 32 ..< 63  | writers                            |
 /// | 63         | tasks stand in line                |
 ///
-/// While the last bit is set, all enter through the line only, so none overtakes it. Whoever
+/// While the last bit is set, all enter through the line only, so none overtakes it. An access that
 /// leaves sees the bit in the same step and lets in the first of the line. A task that joins the
-/// line sets the bit first and then looks for room itself: so either it sees the room, or the one
-/// who made it sees the bit.
+/// line sets the bit first and then looks for room itself: so either it sees the room, or the
+/// access that made the room sees the bit.
 ///
 /// All orderings are relaxed: the counts order nothing, the queue or the actor does, and the line
 /// has a lock.
@@ -31,7 +31,7 @@ public import Synchronization
     /// At most this many readers, and as many writers.
     @usableFromInline let max: Int32
 
-    /// - Parameter max: Beyond a thousand million, a thousand million.
+    /// - Parameter max: At most 1,000,000,000; a larger number is cut to that.
     @usableFromInline init(max: Int) {
         precondition(max > 0, "A backlog holds at least one write.")
         self.max = Int32(clamping: Swift.min(max, 1_000_000_000))
@@ -82,7 +82,7 @@ public import Synchronization
         word.add(Self.one(mode), ordering: .relaxed)
     }
 
-    /// Counts the caller no longer.
+    /// Ends the count of the caller.
     @inlinable @inline(__always) func leave(_ mode: AccessMode) {
         let before = word.subtract(Self.one(mode), ordering: .relaxed).oldValue
         if before & Self.isWaitedFor != 0 {
@@ -91,7 +91,7 @@ public import Synchronization
     }
 }
 
-/// What became of an access that asked a ``Backlog`` for room.
+/// The answer of a ``Backlog`` to an access that asked for room.
 @usableFromInline enum Admission {
     case alone
     case behindOthers

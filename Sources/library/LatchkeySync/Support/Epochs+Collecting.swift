@@ -2,7 +2,7 @@ internal import CLatchkeySystem
 internal import Dispatch
 internal import Synchronization
 
-/// What writers do, and the collector. ``Epochs`` has the design.
+/// The parts of writers and of the collector. ``Epochs`` has the design.
 extension Epochs {
     /// The stamp of a value that was replaced just now.
     @usableFromInline func replaced() -> UInt64 {
@@ -11,8 +11,8 @@ extension Epochs {
 
     /// Frees a replaced value now, unless a reader may hold it: then when that one has left.
     ///
-    /// Called without a lock, because a value's `deinit` is somebody else's code and may come back
-    /// here.
+    /// Called without a lock, because the `deinit` of a value is the program's code and may come
+    /// back here.
     @usableFromInline func discard(_ value: Replaced) {
         guard !frees(value) else { return }
         holding.lock()
@@ -29,11 +29,11 @@ extension Epochs {
         return true
     }
 
-    /// Has the held values looked at.
+    /// Makes a collector look at the held values.
     ///
-    /// Never waits: if there is a collector, that one does it.
+    /// Never waits: if there is a collector, it looks.
     ///
-    /// Acquiring and releasing, as all that changes this word: a collector sees what the one before
+    /// Acquiring and releasing, like all changes of this word: a collector sees what the one before
     /// saw, and what a thread did before it asked.
     ///
     /// - Parameter count: The most values that the calling thread frees.
@@ -57,7 +57,7 @@ extension Epochs {
         }
     }
 
-    /// Has a job ask, unless one is due that has not begun.
+    /// Makes a job ask, unless a job is due that has not begun.
     private func askLater() {
         guard !isJobDue.exchange(true, ordering: .acquiringAndReleasing) else { return }
         Self.queue.async { [self] in
@@ -72,8 +72,8 @@ extension Epochs {
     /// Moves what no reader can hold from those held, and lets the first reader inside know if some
     /// wait for it.
     ///
-    /// Ends: each time it goes round, one reader more has left of those who hold the first value,
-    /// or more values were moved.
+    /// It ends: in each round, one more reader of the first value has left, or more values were
+    /// moved.
     ///
     /// - Returns: Whether more could be moved, but `count` were.
     private func takeUnread(_ count: Int, _ freed: inout [Replaced]) -> Bool {
@@ -87,7 +87,7 @@ extension Epochs {
             let first = held.take(below: limit, until: count, &freed)
             holding.unlock()
             guard first >= limit else { return true }
-            // Whoever holds one that was replaced later asks for another look.
+            // A reader of a value that was replaced later asks for another look.
             let next = first < now ? oldest : 0
             guard next != awaited else { return false }
             notify(awaiting: next)
@@ -96,7 +96,7 @@ extension Epochs {
         }
     }
 
-    /// The half of the fence of those who look at the slots.
+    /// The half of the fence for threads that look at the slots.
     ///
     /// Either readers fence already, or they do from now on.
     private func fence() {
@@ -104,7 +104,7 @@ extension Epochs {
         endFence(notice.bitwiseOr(Self.fencing, ordering: .sequentiallyConsistent).oldValue)
     }
 
-    /// Tells readers who is awaited and to fence, and fences for those that did not.
+    /// Tells readers which entry is awaited, and to fence; fences for those that did not.
     private func notify(awaiting entry: UInt64) {
         var word = notice.load(ordering: .relaxed)
         while true {
@@ -118,10 +118,10 @@ extension Epochs {
         }
     }
 
-    /// Fences for the readers who did not, after the bit ``fencing`` was set in the notice.
+    /// Fences for the readers that did not, after the bit ``fencing`` was set in the notice.
     ///
-    /// Whoever set it says so in the notice; anybody else had to fence as well, because that one
-    /// may not have.
+    /// The thread that set the bit then sets ``fenced``; any other thread has to fence as well,
+    /// because that thread may not have fenced yet.
     private func endFence(_ old: UInt64) {
         guard old & Self.fenced == 0, let barrier else { return }
         barrier()
@@ -130,7 +130,7 @@ extension Epochs {
         }
     }
 
-    /// The entry of the reader who came first of those inside, or `UInt64.max`.
+    /// The entry of the first reader that is still inside, or `UInt64.max`.
     func oldestEntry() -> UInt64 {
         var oldest = outsiders.oldestEntry()
         Self.forEachIndex { index in

@@ -1,7 +1,7 @@
 public import CLatchkeySystem
 public import Synchronization
 
-/// What readers do.
+/// The part of readers.
 ///
 /// **Design.** ``Epochs`` has it, with the names R1 to R4, N1 and N2.
 extension Epochs {
@@ -24,12 +24,12 @@ extension Epochs {
         return unsafe Reading(slot: slot, entry: entry)
     }
 
-    /// Says that the calling thread has read, and frees what waited for that.
+    /// Says that the calling thread has read, and frees the values that waited for that.
     @inlinable @inline(__always) func leave(_ reading: Reading) {
         if let slot = unsafe reading.slot {
             unsafe slot.pointee.entry.store(0, ordering: .releasing)  // R4
             latchkey_system_keep_order()
-            // Relaxed: what it reads decides by itself.
+            // Relaxed: the word alone decides.
             guard notice.load(ordering: .relaxed) != 0 else {  // N2
                 return
             }
@@ -55,7 +55,7 @@ extension Epochs {
         }
     }
 
-    /// Lets readers go without a fence until somebody looks at the slots.
+    /// Lets readers go without a fence until a thread looks at the slots.
     ///
     /// Not while a thread is about to set ``fenced``. If the notice changes just now, a later call
     /// does it.
@@ -90,11 +90,11 @@ extension Epochs {
     }
 }
 
-/// What one thread tells of itself: a cache line.
+/// The announcements of one thread: a cache line.
 @usableFromInline struct ReaderSlot: ~Copyable {
     /// 0, or the clock's value when the thread entered.
     @usableFromInline let entry: Atomic<UInt64>
-    /// The reads that fenced since the thread last freed all from that.
+    /// The reads that fenced since the thread last ended fencing for all.
     @usableFromInline let fencedReads: Atomic<UInt64>
 }
 

@@ -1,9 +1,9 @@
 /// The values that were replaced and may still be read, in the order of their stamps.
 ///
-/// **Design.** An array, of which the values before `first` are taken out already: so taking some
-/// out costs no more with many behind them. The newest is last, and a value is put in from there,
-/// because only those of writers that come at the same moment change places. Memory is given back
-/// by those who put in and by ``trim()``, never by those who take out.
+/// **Design.** An array, of which the values before `first` are taken out already: so the cost of
+/// taking some out does not depend on the number that stays. The newest is last. A value is
+/// inserted from the end, because only values of simultaneous writers change places. Inserting and
+/// ``trim()`` give memory back, taking out never does.
 struct HeldValues {
     private var values: [Replaced] = []
     private var first = 0
@@ -11,7 +11,7 @@ struct HeldValues {
     /// Memory for this many values is kept.
     static var roomKept: Int { 256 }
 
-    /// Those that were not taken out.
+    /// The values that were not taken out.
     var all: ArraySlice<Replaced> { values[first...] }
 
     mutating func insert(_ value: Replaced) {

@@ -5,7 +5,7 @@ public import Synchronization
 /// **Design.** An access to several queues enters all of them in one step: ``SeveralQueues`` adds
 /// one entry to each queue while it holds a lock of the process. So two such accesses have the same
 /// order on every queue that they share and cannot wait for each other, and later submissions of
-/// the same thread come behind them. An entry holds its queue when it is reached. The last entry
+/// the same thread come after them. An entry holds its queue when it is reached. The last entry
 /// runs the body, and then all queues go on. No thread is blocked meanwhile.
 @usableFromInline protocol HoldableQueue: Sendable {
     /// Tells the observer that an access asks, and whether it has to wait.
@@ -43,8 +43,8 @@ public import Synchronization
 
     /// Enters all queues and calls `then`, inside all of them, on any thread.
     ///
-    /// `then` gets what the observers remember, for ``run(_:_:)``. What is added to the queues does
-    /// not have the observers.
+    /// `then` gets the observers' entries, for ``run(_:_:)``. The blocks on the queues do not keep
+    /// the observers.
     @inlinable func enter(then: @escaping @Sendable ([Observer.Entry]) -> Void) {
         let entries = zip(queues, observers).map { $0.ask($1, request) }
         // One more than there are queues: the last step must not happen under the lock.
@@ -83,12 +83,13 @@ public import Synchronization
 
 /// The lock under which entries are added to several queues.
 ///
-/// One for the process: it is held for as long as adding takes, and not to add one entry.
+/// One for the process: it is held while entries are added to several queues, but not for an entry
+/// to one queue.
 @usableFromInline enum SeveralOrder {
     @usableFromInline static let lock = AdaptiveLock()
 }
 
-/// Counts down, and finds the last.
+/// Counts down, and tells the last caller.
 @usableFromInline package final class Countdown: Sendable {
     @usableFromInline let missing: Atomic<Int>
 

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// The readers that have no slot: an unordered list under a lock.
 ///
-/// **Design.** `count` is to them what its slot is to a reader: they add to it before they load the
+/// **Design.** For them, `count` has the part of a slot: they add to it before they load the
 /// pointer, and subtract when they are done, in the sequentially consistent order. A writer that
 /// finds it above 0 takes the lock, and so finds each of their entries.
 ///

@@ -16,9 +16,9 @@ internal import Darwin
 /// default one, blocks on it that wait for a write would hold the threads that the write needs. A
 /// private serial queue without a target gets a thread of its own as soon as it is busy: with 128
 /// stripes, over two hundred threads. So the target is the global queue of the class that programs
-/// use least. The number of its threads is bounded by the processors, and only bodies of writes run
-/// there, which do not block.
-/// `docs/decisions/0010-queues-have-threads-of-their-own.md` has the figures.
+/// use least. Its threads are at most as many as the processors, and only bodies of writes run
+/// there, which do not block. `docs/decisions/0010-queues-have-threads-of-their-own.md` has the
+/// figures.
 @usableFromInline enum PrivateQueue {
     @usableFromInline static func make(label: String, isConcurrent: Bool) -> DispatchQueue {
         DispatchQueue(

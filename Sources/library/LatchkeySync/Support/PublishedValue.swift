@@ -2,13 +2,14 @@ public import Synchronization
 
 /// The version of a value that readers of a snapshot find.
 ///
-/// **Design.** The guarded value itself is what the next writer copies; readers never look at it.
-/// They load `address`, which is of a copy that is never changed. Each writer exchanges it, under
-/// the writers' lock. ``Epochs`` decides when an old one is freed.
+/// **Design.** `address` leads to a version that is never changed: readers use it, and the next
+/// writer copies it. The guarded value has the same value, for accesses after ``retire()``; readers
+/// never look at it. Each writer exchanges `address`, under the writers' lock. ``Epochs`` decides
+/// when an old one is freed.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because a version is freed by `Epochs` or by `deinit`,
 /// when no reader can have it, `free` is written once, before the first access, and `replaced`
-/// belongs to who holds the writers' lock.
+/// belongs to the holder of the writers' lock.
 @safe
 @usableFromInline final class PublishedValue: @unchecked Sendable {
     @usableFromInline let epochs: Epochs
@@ -17,7 +18,7 @@ public import Synchronization
     /// Frees a version, whose type this object does not know.
     @usableFromInline var free: (@Sendable (UnsafeMutableRawPointer) -> Void)?
 
-    /// What the writer that is inside has replaced.
+    /// The version that the writer inside has replaced.
     @usableFromInline var replaced: Replaced?
 
     @usableFromInline init(_ epochs: Epochs) {
@@ -68,8 +69,8 @@ public import Synchronization
 
     /// Leaves readers without a version.
     ///
-    /// It is freed at once unless a reader has it: that ends nothing, because the guarded value is
-    /// the same, and whoever writes that in its place need not copy it.
+    /// It is freed at once unless a reader has it. No object is destroyed by that, because the
+    /// guarded value is the same, and an access that writes it in its place need not copy it.
     ///
     /// The caller holds the writers' lock. Sequentially consistent: W1 in ``Epochs``.
     func retire() {
@@ -80,7 +81,7 @@ public import Synchronization
         if !epochs.frees(version) { replaced = version }
     }
 
-    /// What to discard after the writers' lock is released.
+    /// The version to discard after the writers' lock is released.
     @inlinable func takeReplaced() -> Replaced? {
         guard let replaced else { return nil }
         self.replaced = nil

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What became of a ``QueuedBody`` when the queue reached it.
+/// The state of a ``QueuedBody`` when the queue reached it.
 @usableFromInline enum QueuedTurn: UInt8 {
     /// It ran.
     case ran = 2
@@ -13,13 +13,13 @@ internal import Synchronization
 /// The body of a task's access to a queue, which the queue runs or the task takes back.
 ///
 /// **Design.** The queue keeps a block until it is reached, and cannot give it back. So the block
-/// has only this object. `state` says who may have the body: the queue, when it reaches the block,
-/// or the cancellation of the task, whichever is first. That one resumes the task, once.
+/// has only this object. `state` says which side may use the body: the queue, when it reaches the
+/// block, or the cancellation of the task, whichever is first. That side resumes the task, once.
 ///
-/// The body is borrowed from the task, which must not go on while anybody has it: it is let go of
-/// before the task is resumed. The result stays here until the task takes it, so that it does not
-/// end on the queue. Nor does the observer: the task has it, too, and if the task has gone on
-/// already, it ends where completions run.
+/// The body is borrowed from the task, which must not go on while it is in use: it is released
+/// before the task is resumed. The result stays here until the task takes it, so that it is not
+/// destroyed on the queue. Nor is the observer: the task has it, too, and if the task has gone on
+/// already, it is destroyed where completions run.
 ///
 /// SAFETY: `@unchecked Sendable` because `observer` is used by the queue, and after it where
 /// completions run; `body` and `continuation` are set before the state becomes `waiting`, and used
@@ -72,7 +72,7 @@ final class QueuedBody<Observer: EntryObserver, Result: Sendable>:
 
     /// Runs the body if the task still waits for it; `access` tells the observer.
     ///
-    /// Never inlined: what the call has of the body and the observer must end with it.
+    /// Never inlined: the references of the call to the body and the observer must end with it.
     @inline(never) @usableFromInline func run(
         _ access: (Observer, () -> Void) -> Void
     ) -> QueuedTurn {
@@ -96,7 +96,7 @@ final class QueuedBody<Observer: EntryObserver, Result: Sendable>:
         return .ran
     }
 
-    /// Lets go of the observer of a body that did not run.
+    /// Releases the observer of a body that did not run.
     @usableFromInline func letGo() { observer = nil }
 
     /// Lets the task go on.
@@ -105,7 +105,7 @@ final class QueuedBody<Observer: EntryObserver, Result: Sendable>:
         continuation?.resume()
     }
 
-    /// What the body returned; nil if it did not run.
+    /// The result of the body; nil if it did not run.
     @usableFromInline func takeResult() -> Result? { result.take() }
 
     /// Changes the state if it is `old`; returns what it was.

@@ -1,13 +1,14 @@
 /// A submitted body and its completion, from the submission until the completion has been called.
 ///
-/// **Design.** A queue destroys a block before anybody else can enter. What a body, its completion,
-/// its result or an observer holds may enter the value when it ends. So the block has only this
-/// object, and whoever calls the completion takes all four out, outside of the section.
+/// **Design.** A queue destroys a block before another access can enter. An object that a body, its
+/// completion, its result or an observer holds may enter the value when it is destroyed. So the
+/// block has only this object, and the caller of the completion takes all four out, outside of the
+/// section.
 ///
 /// SAFETY: `@unchecked Sendable` because the queue uses it first, and after that the one that calls
 /// the completion.
 @usableFromInline final class SubmittedBody<Observing, Result>: @unchecked Sendable {
-    /// What tells the observers.
+    /// Tells the observers.
     @usableFromInline var observing: Observing?
     @usableFromInline var body: (@Sendable () -> Result)?
     @usableFromInline var completion: (@Sendable (Result) -> Void)?
@@ -25,14 +26,14 @@
 
     /// Runs the body, inside; `access` tells the observers.
     ///
-    /// Never inlined: what the call has of the body and the observers ends with it.
+    /// Never inlined: the references of the call to the body and the observers end with it.
     @inlinable @inline(never) func run(_ access: (Observing, () -> Void) -> Void) {
         if let observing {
             access(observing) { result = body?() }
         }
     }
 
-    /// Calls the completion, outside, and lets go of everything.
+    /// Calls the completion, outside, and releases everything.
     @inlinable func complete() {
         let (body, completion, result) = (body.take(), completion.take(), result.take())
         withExtendedLifetime((body, observing.take())) {

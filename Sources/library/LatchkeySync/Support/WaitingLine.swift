@@ -86,7 +86,7 @@ extension Backlog {
         var counted: [CheckedContinuation<Bool, Never>] = []
         if continuation != nil {
             line.tasks.remove(task)
-            // It may have kept back those behind it.
+            // It may have kept back the tasks after it.
             counted = countFirst(of: line)
         }
         line.lock.unlock()
@@ -94,7 +94,7 @@ extension Backlog {
         resume(counted)
     }
 
-    /// Gives the room that there is to those that wait first.
+    /// Gives free room to the first tasks of the line.
     @usableFromInline func advanceLine() {
         let line = line
         line.lock.lock()
@@ -103,8 +103,8 @@ extension Backlog {
         resume(counted)
     }
 
-    /// Counts those of the line for which there is room; the caller holds the lock, and resumes
-    /// them when it has let go.
+    /// Counts the tasks of the line for which there is room; the caller holds the lock, and resumes
+    /// them after it has released it.
     private func countFirst(of line: WaitingLine) -> [CheckedContinuation<Bool, Never>] {
         var counted: [CheckedContinuation<Bool, Never>] = []
         while let task = line.tasks.first, tryEnter(task.mode, unless: 0) != .full {

@@ -1,4 +1,4 @@
-/// A value behind the lock that we recommend until you have measured.
+/// A value under the lock that we recommend until you have measured.
 ///
 /// ```swift
 /// let scores = Guarded<[String: Int]>([:])
@@ -6,6 +6,6 @@
 /// ```
 ///
 /// The lock is `adaptive`: without contention one atomic operation each way, under contention a
-/// bounded spin and then sleep, with more threads than processors no collapse. It takes one
-/// allocation with the value. Another strategy is another name in the type, and nothing else.
+/// limited spin and then sleep, with more threads than processors no collapse. It takes one
+/// allocation with the value. To use another strategy, change the name in the type.
 public typealias Guarded<Value: ~Copyable> = Synchronized<Value, AdaptiveStrategy>

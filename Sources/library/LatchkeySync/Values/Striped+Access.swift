@@ -1,5 +1,5 @@
-// The access functions of `Striped`: those of `Synchronized` with the stripe in front, and those to
-// all stripes at once.
+// The access functions of `Striped`: those of `Synchronized` with the stripe as the first
+// parameter, and those to all stripes at once.
 
 extension Striped where ChosenStrategy: BlockingStrategy {
     /// As ``Synchronized/read(fileID:line:_:)`` of one stripe.
@@ -43,10 +43,10 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// Runs `body` with the values of some stripes, all of which it may change: a reader of all
     /// stripes sees all of the changes or none.
     ///
-    /// Takes the stripes, at least one, in ascending order, in which they must be given, and holds
-    /// them all. Blocks until it has them. The body gets the values in that order, not copied
-    /// except under `snapshot`. It must keep their number, and not enter a stripe. If it throws,
-    /// its changes to the values stay, except under `snapshot`, which then publishes nothing.
+    /// Takes the stripes and holds them all. They must be given in ascending order, at least one.
+    /// Blocks until it has them. The body gets the values in that order, not copied except under
+    /// `snapshot`. It must keep their number, and not enter a stripe. If it throws, its changes to
+    /// the values stay, except under `snapshot`, which then publishes nothing.
     @inlinable public func write<Result, Failure: Error>(
         several stripes: [Int],
         fileID: StaticString = #fileID,
@@ -126,7 +126,7 @@ extension Striped {
     ///
     /// Exists for every strategy. Under a blocking strategy both run before this returns, as in
     /// ``readAll(fileID:line:_:)``. Under `actor` it waits in line and is never refused:
-    /// whoever submits many of them has to bound them.
+    /// a caller that submits many has to limit them.
     @inlinable public func submitReadAll<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -163,8 +163,8 @@ extension Striped {
     /// Submits `body` with the values of some stripes, all of which it may change, and calls
     /// `completion` with its result.
     ///
-    /// Exists for every strategy: ``write(several:fileID:line:_:)`` where that is applied
-    /// before this returns, and else in the order of submission, without blocking a thread.
+    /// Exists for every strategy: ``write(several:fileID:line:_:)`` if that is applied before this
+    /// returns; otherwise in the order of submission, without blocking a thread.
     ///
     /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
     ///   accepts. Nothing was submitted then, and neither closure is called.

@@ -67,8 +67,8 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         }
     }
 
-    /// Runs `body` with the values of the keys' stripes, all of which it may change: who reads them
-    /// all at once sees all of the changes or none.
+    /// Runs `body` with the values of the keys' stripes, all of which it may change: a reader of
+    /// all of them at once sees all of the changes or none.
     ///
     /// ```swift
     /// let accounts = Striped<[String: Int], SpinStrategy> { _ in [:] }

@@ -9,10 +9,10 @@
 /// let players = scores.readAll { $0.reduce(0) { $0 + $1.count } }
 /// ```
 ///
-/// The access functions are those of ``Synchronized``, with the key or the stripe in front. A body
-/// must not enter another stripe: ``readAll(fileID:line:_:)``,
-/// ``write(keys:fileID:line:_:)`` and ``write(several:fileID:line:_:)`` take
-/// several, and always in ascending order.
+/// The access functions are those of ``Synchronized``, with the key or the stripe as the first
+/// parameter. A body must not enter another stripe: ``readAll(fileID:line:_:)``,
+/// ``write(keys:fileID:line:_:)`` and ``write(several:fileID:line:_:)`` take several, and always in
+/// ascending order.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because the class alone allocates and frees `stripes`,
 /// whose elements never change, and every index is checked.
@@ -56,8 +56,8 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
         self.init(count) { Synchronized(value($0)) }
     }
 
-    /// The same values, whose accesses through what this returns an observer hears of, too: each
-    /// access to several of them as one for each stripe.
+    /// The same values, with an observer that also hears of the accesses through the result: of an
+    /// access to several stripes, once for each.
     public func observed<Observer: EntryObserver>(
         by observer: Observer
     ) -> Striped<Value, ObservedStrategy<ChosenStrategy, Observer>> {
@@ -86,7 +86,7 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
 
     /// The stripe itself.
     ///
-    /// The access functions below spare the reference counting of using it.
+    /// The access functions below avoid its reference counting.
     @inlinable public subscript(stripe: Int) -> Synchronized<Value, ChosenStrategy> {
         with(stripe) { $0 }
     }
@@ -106,7 +106,7 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
     }
 }
 
-/// The bounds of the number of stripes.
+/// The limits of the number of stripes.
 public enum StripeCount {
     /// 128.
     ///

@@ -17,17 +17,17 @@ extension Synchronized where Value: Sendable {
     /// that blocks is not woken.
     ///
     /// **Order.** The accesses of one task enter in its order, because it awaits each. Tasks that
-    /// wait for room get it in the order in which they came. In which order the accesses of
-    /// several tasks enter, and in which order the tasks go on after them, is not promised.
+    /// wait for room get it in the order in which they came. The order in which the accesses of
+    /// several tasks enter, and the order in which the tasks go on after them, are not promised.
     ///
     /// - Parameters:
-    ///   - whenFull: What to do if as many reads wait as the strategy accepts. A strategy without
-    ///     a backlog has no use for it.
+    ///   - whenFull: The choice if as many reads wait as the strategy accepts. A strategy without a
+    ///     backlog ignores it.
     ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
     ///   - line: The same.
     ///   - body: Given the value. Must not enter the value again. It does not throw: return a
     ///     `Result` from a body that can fail.
-    /// - Returns: What `body` returns.
+    /// - Returns: The result of `body`.
     /// - Throws: ``AccessRefused`` if the access did not take place.
     @inlinable nonisolated(nonsending) public func asyncRead<Result: Sendable>(
         whenFull: WhenFull = .wait,

@@ -1,5 +1,5 @@
 // Waiting for a condition in a task, which is suspended meanwhile. They exist where the primitive
-// can, as `write(when:)` does: the compiler says so elsewhere.
+// can wait so, as `write(when:)` does; elsewhere the compiler refuses the call with a message.
 
 extension Synchronized
 where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: ConditionLock {
@@ -33,24 +33,24 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// let job = try await jobs.asyncWrite(when: { !$0.isEmpty }) { $0.removeFirst() }
     /// ```
     ///
-    /// The task is suspended until its condition holds, and no thread waits for it. What a
-    /// condition must observe is as in ``write(when:fileID:line:_:)``, and so is who is woken: the
-    /// threads are one line, and so are the tasks of one executor. A write wakes the first writer
-    /// of each whose condition holds, so that a task whose executor is busy holds up only those
-    /// that need the same executor, and them until the next write. Actors without an executor of
-    /// their own share that of the pool. The body runs
-    /// on the task's thread, without leaving the caller's actor; that thread blocks while another
-    /// one is inside, as in ``asyncWrite(whenFull:fileID:line:_:)``.
+    /// The task is suspended until its condition holds, and no thread waits for it. The rules for
+    /// conditions and the order of wake-ups are as in ``write(when:fileID:line:_:)``: the threads
+    /// are one line, and the tasks of one executor are one. A write wakes the first writer of each
+    /// line whose condition holds. So a task whose executor is busy delays only tasks that need the
+    /// same executor, and these only until the next write. Actors without an executor of their own
+    /// share that of the pool. The body runs on the task's thread, without leaving the caller's
+    /// actor; that thread blocks while another one is inside, as in
+    /// ``asyncWrite(whenFull:fileID:line:_:)``.
     ///
     /// **Cancellation.** A task that is cancelled before its body begins does not enter: its wait
-    /// ends at once, and leaves its turn to the next one. To wait with a deadline, cancel the task.
+    /// ends at once, and passes its turn on. To wait with a deadline, cancel the task.
     ///
     /// - Parameters:
     ///   - condition: Asked while the lock is held, on any thread.
     ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
     ///   - line: The same.
     ///   - body: Given the value to change. Must not enter the value again.
-    /// - Returns: What `body` returns.
+    /// - Returns: The result of `body`.
     /// - Throws: ``AccessRefused/cancelled``.
     @inlinable nonisolated(nonsending) public func asyncWrite<Result: Sendable>(
         when condition: @escaping @Sendable (Value) -> Bool,
@@ -74,7 +74,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         when condition: @escaping @Sendable (Value) -> Bool,
         _ body: () -> Result
     ) async throws(AccessRefused) -> Result {
-        // As a write: inside a read it would have no end.
+        // As a write: inside a read it would never end.
         checkBeforeBlocking(AccessRequest(.write, at: request.site, isSubmitted: true), name)
         guard !Task.isCancelled else { throw .cancelled }
         let result = await unsafe strategy.access(

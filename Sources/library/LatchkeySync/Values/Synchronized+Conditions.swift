@@ -1,5 +1,6 @@
 // Access functions that wait until the value fulfils a condition, as a condition variable does.
-// They exist where the primitive can: the compiler says so elsewhere.
+// They exist where the primitive can wait so; elsewhere the compiler refuses the call with a
+// message.
 
 extension Synchronized
 where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: ConditionLock {
@@ -11,9 +12,9 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// }
     /// ```
     ///
-    /// As ``write(when:fileID:line:_:)``. Readers whose conditions a write fulfils are
-    /// woken together, but not those behind a writer that it lets in. Where the lock has no shared
-    /// mode, as that of `adaptive` and of `snapshot`, one of them is inside at a time.
+    /// As ``write(when:fileID:line:_:)``. Readers whose conditions a write fulfils are woken
+    /// together, but not readers that wait after a writer that it lets in. Where the lock has no
+    /// shared mode, as that of `adaptive` and of `snapshot`, one of them is inside at a time.
     @available(
         *,
         noasync,
@@ -35,7 +36,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// As ``read(when:fileID:line:_:)``. At the deadline the condition is asked a last
     /// time if the lock is free.
     ///
-    /// - Returns: What `body` returns, or nil if it did not run.
+    /// - Returns: The result of `body`, or nil if it did not run.
     @available(
         *,
         noasync,
@@ -62,15 +63,15 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// The thread that ends a write asks the conditions of the waiting threads, in the order in
     /// which they came, and wakes the first one whose condition holds. That one does the same when
     /// it leaves. A thread that comes later can enter first; the woken one then waits again, before
-    /// the others. What changes inside a `read`, or without entering the value, wakes no thread.
-    /// Blocks the thread, without end if the condition never holds: a task calls
+    /// the others. A change inside a `read`, or without entering the value, wakes no thread. Blocks
+    /// the thread, without end if the condition never holds: a task calls
     /// ``asyncWrite(when:fileID:line:_:)``.
     ///
     /// The condition is asked inside the guarded section: at once, and again after writes. It runs
     /// on the calling thread, or on another one while the calling thread sleeps, so it must not use
-    /// what belongs to a thread. It is asked often and others wait meanwhile: compare, and do
-    /// nothing else. It must not enter a guarded value: whoever lets go would wait for it. Debug
-    /// builds, and those with the package trait `LATCHKEY_CHECKED`, stop with a sentence.
+    /// thread-local state. It is asked often and others wait meanwhile: compare, and do nothing
+    /// else. It must not enter a guarded value: the thread that releases the lock would wait for
+    /// it. Debug builds, and those with the package trait `LATCHKEY_CHECKED`, stop with a message.
     @available(
         *,
         noasync,
@@ -92,7 +93,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// As ``write(when:fileID:line:_:)``. At the deadline the condition is asked a last
     /// time if the lock is free.
     ///
-    /// - Returns: What `body` returns, or nil if it did not run.
+    /// - Returns: The result of `body`, or nil if it did not run.
     @available(
         *,
         noasync,
@@ -117,7 +118,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         try enter(
             AccessRequest(.read, at: site, keepsWritersOut: true),
             "read(when:)",
-            // Inside a read it would have no end: no write could fulfil the condition.
+            // Inside a read it would never end: no write could fulfil the condition.
             as: AccessRequest(.write, at: site),
             waiting: { lock, isBlocked in
                 lock.take(
@@ -152,14 +153,14 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         )
     }
 
-    /// Whether the condition of an access holds; who asks holds the lock.
+    /// Whether the condition of an access holds; the caller holds the lock.
     @inlinable func asks(
         _ condition: @Sendable (Value) -> Bool,
         _ name: StaticString,
         _ site: CallSite
     ) -> Bool {
         Reentry.asking(guarded, name, site) {
-            // SAFETY: asked by who holds the lock.
+            // SAFETY: the thread that asks holds the lock.
             unsafe guarded.read { $0.read(condition) }
         }
     }

@@ -1,5 +1,5 @@
-// What is often written with `read` and `write`, by name. Each is one access: blocking, and atomic
-// by itself. Two of them in a row are two accesses, and another thread can enter in between.
+// Names for common uses of `read` and `write`. Each is one access: blocking, and atomic by itself.
+// Two of them in a row are two accesses, and another thread can enter in between.
 
 extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     /// A copy of the whole value.
@@ -13,8 +13,9 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     /// Replaces the value and returns the one before.
     ///
     /// One write, which blocks as ``write(fileID:line:_:)``: of two threads that exchange
-    /// at once, one gets what the other one has put in. If the result is not used, the old value is
-    /// destroyed after the lock is released, which `write { $0 = newValue }` does before.
+    /// at once, one gets the value that the other one has put in. If the result is not used, the
+    /// old value is destroyed after the lock is released, which `write { $0 = newValue }` does
+    /// before.
     @discardableResult
     @inlinable public func exchange(
         _ newValue: consuming Value,

@@ -1,4 +1,4 @@
-// What all access functions that block have in common: the check for re-entry, and the way in.
+// The common parts of all access functions that block: the check for re-entry, and the way in.
 
 extension Synchronized where Value: ~Copyable, ChosenStrategy: BlockingStrategy {
     /// Runs `body` inside, in the name of an access function.
@@ -31,7 +31,7 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: LockingStrategy {
 
     /// The same, once `wait` has taken the lock.
     ///
-    /// The check for re-entry takes the access for `checked`, if that is not `request`.
+    /// The check for re-entry treats the access as `checked`, if that is not `request`.
     @inlinable func enter<Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         _ name: StaticString,

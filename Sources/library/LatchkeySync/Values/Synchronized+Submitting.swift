@@ -44,8 +44,8 @@ extension Synchronized where Value: Sendable {
     ///
     /// Where ``StrategyTraits/appliesWritesAsynchronously`` says so, this returns at once and both
     /// run later, on other threads; else both run before it returns, and the calling thread blocks
-    /// meanwhile as in ``write(fileID:line:_:)``. What one thread submits is applied in
-    /// the order of submission.
+    /// meanwhile as in ``write(fileID:line:_:)``. The writes of one thread are applied in the order
+    /// of submission.
     ///
     /// - Parameters:
     ///   - fileID: Named in reports of waits, and in the message of the re-entry check.

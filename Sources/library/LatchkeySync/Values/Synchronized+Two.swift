@@ -13,8 +13,8 @@ extension Synchronized where Value: Sendable, ChosenStrategy: InPlaceStrategy {
     /// Enters the two in the order of their addresses, so that threads that name them in different
     /// orders do not wait for each other. Blocks until it has both. Stripes of one ``Striped`` have
     /// an order of their own: use ``Striped/write(keys:fileID:line:_:)`` for them. The other value
-    /// must not be the same one, nor share this one's strategy: then the call waits for itself.
-    /// If the body throws, its changes to the values stay.
+    /// must not be the same one, nor share this one's strategy: otherwise the call waits for
+    /// itself. If the body throws, its changes to the values stay.
     @inlinable
     public func write<Other: Sendable, OtherStrategy: InPlaceStrategy, Result, Failure: Error>(
         with other: Synchronized<Other, OtherStrategy>,

@@ -1,11 +1,11 @@
-// What the compiler is to answer where an access function does not exist, or is given no body.
+// The compiler's messages where an access function does not exist, or is given no body.
 
 extension Synchronized where Value: Sendable {
     /// Not available: a read takes a body.
     @available(*, unavailable, message: "'read' takes a body: 'read { … }'; a copy is 'value'")
     public func read(_ notABody: Value) { fatalError() }
 
-    /// Not available: a guarded closure would be replaced by what is meant as a body.
+    /// Not available: with a guarded closure, a body would replace the value.
     @available(*, unavailable, message: "'write' takes a body; 'exchange' replaces the value")
     public func write(_ notABody: Value) { fatalError() }
 

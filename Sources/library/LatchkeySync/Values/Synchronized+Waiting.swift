@@ -1,8 +1,8 @@
-// Access functions that do not wait without end. They exist where the primitive can: the compiler
-// says so elsewhere.
+// Access functions that do not wait, or not without end. They exist where the primitive can do
+// that; elsewhere the compiler refuses the call with a message.
 //
 // A deadline is an instant of `ContinuousClock`, so that calls one after the other can share it:
-// `.now + .seconds(1)`. It bounds the wait, not the body. A free lock is entered even if the
+// `.now + .seconds(1)`. It limits the wait, not the body. A free lock is entered even if the
 // deadline has passed. Cancelling a task does not end the wait.
 
 extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
@@ -10,7 +10,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
     ///
     /// As ``tryWrite(fileID:line:_:)``. Never refused under `snapshot`.
     ///
-    /// - Returns: What `body` returns, or nil if it did not run.
+    /// - Returns: The result of `body`, or nil if it did not run.
     @inlinable public func tryRead<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -28,7 +28,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
     /// it. It also fails while another thread's failed try holds the lock for a moment, so do not
     /// wait for it in a loop.
     ///
-    /// - Returns: What `body` returns, or nil if it did not run.
+    /// - Returns: The result of `body`, or nil if it did not run.
     @inlinable public func tryWrite<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -47,7 +47,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
     ///
     /// Blocks as ``read(fileID:line:_:)``, but not beyond the deadline.
     ///
-    /// - Returns: What `body` returns, or nil if it did not run.
+    /// - Returns: The result of `body`, or nil if it did not run.
     @inlinable public func read<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
@@ -71,7 +71,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
     /// let isStored = cache.write(deadline: .now + .milliseconds(5)) { $0[7] = "seven" } != nil
     /// ```
     ///
-    /// - Returns: What `body` returns, or nil if it did not run.
+    /// - Returns: The result of `body`, or nil if it did not run.
     @inlinable public func write<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,

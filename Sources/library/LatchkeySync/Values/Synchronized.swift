@@ -19,11 +19,11 @@
 /// **Re-entrancy.** A thread that is inside may read inside a read where
 /// ``StrategyTraits/isReentrant`` says so. It must not enter in any other way: a write inside a
 /// read or a write, and a read inside a write, are programmer errors under every strategy. Debug
-/// builds, and builds with the package trait `LATCHKEY_CHECKED`, stop with a sentence that names
-/// the strategy, both access functions and both places, except that of ``value``: a property does
-/// not learn where it is used. Other builds do what the primitive does, which is written at each
-/// strategy; where that is to wait for itself, a try is refused, and a wait with a deadline gives
-/// up.
+/// builds, and builds with the package trait `LATCHKEY_CHECKED`, stop with a message that names the
+/// strategy, both access functions and both places, except the place of ``value``: a property does
+/// not learn where it is used. Other builds do what the primitive does, as the page of each
+/// strategy says. Where a thread would wait for itself, a try is refused, and a wait with a
+/// deadline gives up.
 public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable {
     @usableFromInline package let strategy: ChosenStrategy
     @usableFromInline package let guarded: GuardedValue<Value>
@@ -38,7 +38,7 @@ public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable
     /// The number of writes that were accepted and are not yet applied.
     @inlinable public var backlogCount: Int { strategy.backlogCount }
 
-    /// The same value, whose accesses through what this returns an observer hears of, too.
+    /// The same value, with an observer that also hears of the accesses through the result.
     @inlinable public func observed<Observer: EntryObserver>(
         by observer: Observer
     ) -> Synchronized<Value, ObservedStrategy<ChosenStrategy, Observer>> {
@@ -49,7 +49,8 @@ public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable
     }
 }
 
-// Where both of the first two fit, the third pair is the better one, so that nothing is ambiguous.
+// Where both of the first two pairs fit, the third one is more specific, so that no call is
+// ambiguous.
 
 extension Synchronized where Value: Sendable {
     /// - Parameters:
@@ -132,8 +133,8 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     ///   - line: The same.
     ///   - body: Given the value, which is not copied for it. Must not enter the value again,
     ///     except to read it where the strategy is re-entrant.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`.
     @inlinable public func read<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -153,13 +154,13 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     /// ```
     ///
     /// Blocks the calling thread while another one is inside (only other writers under `snapshot`).
-    /// Under an asynchronous strategy it waits behind the writes that were submitted before.
+    /// Under an asynchronous strategy it waits for the writes that were submitted before.
     ///
     /// - Parameters:
     ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
     ///   - line: The same.
     ///   - body: Given the value to change. Must not enter the value again.
-    /// - Returns: What `body` returns.
+    /// - Returns: The result of `body`.
     /// - Throws: The error of `body`. Its changes to the value stay, except under `snapshot`, which
     ///   then publishes nothing.
     @inlinable public func write<Result, Failure: Error>(
@@ -228,10 +229,10 @@ extension Synchronized where Value: Sendable & ~Copyable, ChosenStrategy: Blocki
 extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     /// Runs `body` with exclusive access to the value and returns its result.
     ///
-    /// As `Mutex.withLock`: the value need not be copyable or `Sendable`. What the body takes out
-    /// of it, or puts into it, must not be used elsewhere (`sending`). The compiler checks that.
-    /// Only a body that returns a reference which is the value itself or a part of it is not found
-    /// by Swift 6.3, nor is it with `Mutex`: what leaves so is then used without the lock.
+    /// As `Mutex.withLock`: the value need not be copyable or `Sendable`. Parts that the body takes
+    /// out of it, or puts into it, must not be used elsewhere (`sending`). The compiler checks
+    /// that. Only one case is not found by Swift 6.3, as with `Mutex`: a body that returns a
+    /// reference to the value itself or to a part of it, which is then used without the lock.
     /// Blocks and nests as ``write(fileID:line:_:)``.
     @inlinable public func withLock<Result: ~Copyable, Failure: Error>(
         fileID: StaticString = #fileID,
@@ -253,7 +254,7 @@ where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
     /// As `Mutex.withLockIfAvailable`, for the values of ``withLock(fileID:line:_:)``. Never blocks
     /// before `body` runs. Fails as ``tryWrite(fileID:line:_:)`` does.
     ///
-    /// - Returns: What `body` returns, or nil if it did not run.
+    /// - Returns: The result of `body`, or nil if it did not run.
     @inlinable public func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -276,7 +277,7 @@ where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
 ///
 /// SAFETY: `@unchecked Sendable` because it is made of a `sending` result and taken once.
 @usableFromInline struct Disconnected<Result: ~Copyable>: ~Copyable, @unchecked Sendable {
-    // SAFETY: taken once, by whoever consumes this.
+    // SAFETY: taken once, by the code that consumes this.
     @usableFromInline nonisolated(unsafe) var result: Result
 
     @inlinable init(_ result: consuming sending Result) {

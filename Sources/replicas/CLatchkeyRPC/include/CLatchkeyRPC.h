@@ -5,16 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Calls of gRPC over one connection of HTTP/2: nghttp2 for the frames, GnuTLS for encryption.
+/* gRPC calls over one HTTP/2 connection: nghttp2 for the frames, GnuTLS for encryption.
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  *
  * Design. A channel is one connection and one thread, which alone uses the connection and calls all
- * callbacks. Others hand it calls through a list under `lock`, and wake it. A channel makes its
- * connection once: when it has ended, its owner opens another one, to another server if it likes.
- * Calls of one channel run concurrently, and no order is promised between them; the messages of one
- * call come in their order. Nothing is sent again. */
+ * callbacks. Other threads hand it calls through a list under `lock`, and wake it. A channel makes
+ * its connection once: when it has ended, its owner opens another one, to another server if it
+ * likes. Calls of one channel run concurrently, and no order is promised between them; the messages
+ * of one call come in their order. Nothing is sent again. */
 
-/* Statuses of gRPC that are made here, too. */
+/* The gRPC statuses that this library also makes itself. */
 enum {
     LATCHKEY_RPC_OK = 0,
     LATCHKEY_RPC_CANCELLED = 1,
@@ -46,7 +46,7 @@ struct latchkey_rpc_options {
     uint32_t connect_milliseconds;
     /* A server from which nothing comes for this time, in spite of pings, is gone. */
     uint32_t silence_milliseconds;
-    /* The length of an answer's message. A call with a longer one ends. */
+    /* The longest message of an answer. A call with a longer one ends. */
     size_t message_bytes_max;
     void *context;
     /* Called once, as the last callback of all: the connection has ended, or was never made. The
@@ -54,7 +54,7 @@ struct latchkey_rpc_options {
     void (*ended)(void *context, const char *reason);
 };
 
-/* What is wrong with the certificates of authorities, in PEM; NULL if nothing is. */
+/* The error in the certificates of authorities, in PEM; NULL if there is none. */
 const char *latchkey_rpc_check_authorities(const char *authorities);
 
 /* Begins to connect. NULL if there is no memory, thread or descriptor. */
@@ -72,9 +72,9 @@ struct latchkey_rpc_request {
     /* The server ends the call when it has no leader (metadata `hasleader`, of etcd). */
     bool needs_leader;
     /* The server sends at most LATCHKEY_RPC_WINDOW_BYTES of the answer ahead of what
-     * `latchkey_rpc_consume` was called for. Else bytes are consumed as they come. */
+     * `latchkey_rpc_consume` was called for. Otherwise bytes are consumed as they come. */
     bool is_held;
-    /* 0 for no bound. */
+    /* 0 for no limit. */
     uint32_t timeout_milliseconds;
     void *context;
     /* Called with each message of the answer, which is lent. */
@@ -91,8 +91,8 @@ struct latchkey_rpc_request {
 uint64_t latchkey_rpc_call(latchkey_rpc_channel *channel,
                            const struct latchkey_rpc_request *request);
 
-/* Says that so many bytes of the answers of a held call are of no more use: their lengths, and
- * LATCHKEY_RPC_PREFIX_BYTES for each. Nothing, if the call has ended. Any thread. */
+/* Says that this many bytes of a held call's answers were consumed: the lengths of the messages,
+ * plus LATCHKEY_RPC_PREFIX_BYTES for each. Does nothing if the call has ended. Any thread. */
 void latchkey_rpc_consume(latchkey_rpc_channel *channel, uint64_t number, size_t byte_count);
 
 /* Ends a call as cancelled, unless it has ended. Any thread. */

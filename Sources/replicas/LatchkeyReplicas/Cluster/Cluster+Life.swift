@@ -7,14 +7,14 @@ internal import LatchkeyStrategies
 // Whether a replica that began with an empty folder begins a new life of the log.
 
 extension Cluster {
-    /// Begins a new life of the log, for data that were made from its first entry: if it was
-    /// restored from a backup, what it has lost has given revisions that clients know.
+    /// Begins a new life of the log, for data that were made from its first entry: if the log was
+    /// restored from a backup, clients can know revisions of lost entries.
     ///
-    /// Not if another replica goes on with the log (``LifeWatch``).
+    /// Begins none if another replica continues the log (``LifeWatch``).
     func beginLife(_ started: Started) throws(StartFailure) {
         let (note, replica) = (LifeNote(folder: folder), started.replica)
         guard note.isThere else { return }
-        // Before the rules are raised, no replica of 0.1 would execute it.
+        // Before the rules are raised, replicas of 0.1 would not execute it.
         if replica.position.rules >= .second {
             if try isAlone(started) {
                 try appendLife(started)
@@ -31,7 +31,7 @@ extension Cluster {
     private func isAlone(_ started: Started) throws(StartFailure) -> Bool {
         var watch = LifeWatch(started.persistence.identity, at: StateAge.now())
         while true {
-            // What they had is before the end of the log.
+            // All that the others had is before the end of the log.
             if let records = try records(started), try isAnswered(started, whenLevel) {
                 switch watch.hears(records, started.replica.position, at: StateAge.now()) {
                 case .goesOn: return false
@@ -43,7 +43,7 @@ extension Cluster {
         }
     }
 
-    /// The records of all replicas; nil without an answer, which the state of the replica tells.
+    /// The records of all replicas; nil without an answer, for the reason in `state`.
     private func records(
         _ started: Started
     ) throws(StartFailure) -> [String: ClusterDirectory.Record]? {

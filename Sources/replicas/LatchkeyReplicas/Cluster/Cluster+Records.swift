@@ -5,13 +5,12 @@ internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-// What this replica and the others say of themselves.
+// The records in which this replica and the others describe themselves.
 
 extension Cluster {
-    /// Hears what all have said, and says what this replica is doing.
+    /// Reads the records of all replicas, then writes the record of this one.
     ///
-    /// In this order: another process that says something of the same data would not be seen behind
-    /// what this one says.
+    /// In this order: otherwise this record would hide that of another process with the same data.
     func exchangeRecords(_ started: Started) {
         saying.enter()
         directory.records { [self] result in
@@ -45,7 +44,7 @@ extension Cluster {
         completeAgreement(started.replica)
     }
 
-    /// The place that the files have: what is executed and not stored is needed again after a
+    /// The place of the files: entries that were executed and not stored are needed again after a
     /// restart.
     func storedPlace(_ started: Started) -> LogPlace {
         let stored = started.persistence.status.position.flatMap { LogPosition(decoding: $0) }
@@ -67,38 +66,38 @@ extension Cluster {
         return record
     }
 
-    /// What this replica says of itself now; nil before it has started.
+    /// The current record of this replica; nil before it has started.
     var ownRecord: (identity: String, record: ClusterDirectory.Record)? {
         started.read { $0 }.map { ($0.persistence.identity, record($0)) }
     }
 }
 
-/// Finds out whether another process runs with the same data, of which one folder is a copy.
+/// Finds out whether another process runs with a copy of the same data.
 ///
-/// The one that began later is to stop. A record of a process that is gone stays as it is, but for
-/// what etcd still had to do; so it takes two that are newer than one before.
+/// The process that began later must stop. The record of a process that is gone does not change,
+/// except by a write that was still on its way to etcd; so two newer records are needed.
 struct CopyWatch: Sendable {
     private var other: (process: UInt64, time: Int64, newerCount: Int)?
     private(set) var isCopy = false
-    /// Whether another process has said a place that the files did not have.
+    /// Whether another process has written a place that these files did not have.
     private var isBehind = false
 
-    /// Whether the record is that of this folder: a copy must not remove the one of the folder that
-    /// it was made from.
+    /// Whether the record belongs to this folder: a copy must not remove the record of its
+    /// original.
     var isOriginal: Bool { !isCopy && !isBehind }
 
-    /// A number for a process that begins now: later ones have greater ones.
+    /// A number for a process that begins now: later processes have greater numbers.
     static func number(at now: Timestamp) -> UInt64 {
         UInt64(max(0, now.milliseconds)) << 20 | UInt64.random(in: 0..<1 << 20)
     }
 
-    /// Takes what was said last of the data of this process.
+    /// Takes the last record for the data of this process.
     ///
     /// - Parameters:
-    ///   - record: What was said.
+    ///   - record: The record; nil if there is none.
     ///   - own: The number of this process.
     ///   - start: The place that its files had when it began.
-    /// - Returns: Whether this process is to stop; once.
+    /// - Returns: True once, if this process must stop.
     mutating func hears(
         _ record: ClusterDirectory.Record?,
         _ own: UInt64,

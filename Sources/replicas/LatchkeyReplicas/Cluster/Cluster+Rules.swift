@@ -7,8 +7,9 @@ internal import LatchkeyStrategies
 //
 // **Design.** First the agreement's format is raised, so that no replica joins that does not know
 // them; then an entry raises the rules for all at one place of the log. Each replica does both by
-// itself, and again until its own position has the rules: who comes second changes nothing. When
-// that is depends on clocks. What it changes does not: all replicas find the entry at one place.
+// itself, and repeats it until its own position has the rules; a repetition changes nothing. The
+// time of the raise depends on clocks. Its effect does not: all replicas find the entry at one
+// place.
 
 extension Cluster {
     /// Begins to raise the rules if all replicas know later ones.
@@ -33,8 +34,8 @@ extension Cluster {
         }
     }
 
-    /// Adds to the agreement what it lacks of the log and this replica knows: first of all the
-    /// revision of its first entry.
+    /// Completes the agreement with what this replica knows of the log: above all the revision of
+    /// its first entry.
     func completeAgreement(_ replica: Replica) {
         guard replica.phase == .serving, let log = replica.position.log,
             let known = agreement.read({ $0 }),

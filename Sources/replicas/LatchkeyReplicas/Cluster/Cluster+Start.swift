@@ -7,19 +7,19 @@ internal import LatchkeyReplication
 package import LatchkeyStore
 internal import LatchkeyStrategies
 
-// What a replica does before it serves: it finds its etcd, its settings and its state.
+// The start of a replica, before it serves: it finds its etcd, its settings and its state.
 //
 // **Design.** All of it is on the main thread, which waits for each answer. No lock is held then.
-// Each wait ends: calls of etcd have a time, and behind each one a signal is looked for.
+// Each wait ends: calls of etcd have a timeout, and after each one the replica checks for a signal.
 
 extension Cluster {
     /// Finds the etcd of the cluster, compares the settings with those of the cluster, and gives an
     /// empty folder the state of another replica.
     ///
-    /// What is on the disk is opened before: it says which etcd is the right one.
+    /// The data on the disk are opened before: they say which etcd is the right one.
     ///
     /// - Parameters:
-    ///   - choices: What this service would agree on, in the etcd with a cluster ID.
+    ///   - choices: The agreement that this service would propose to the etcd with a cluster ID.
     ///   - data: The data that are there; nil if the folder is empty.
     /// - Returns: The revision before the first one of the cluster.
     /// - Throws: If the settings differ, or the data are not of this cluster; and once a signal has
@@ -51,16 +51,16 @@ extension Cluster {
 
     /// Whether the log can have been restored from a backup: it has entries, or another life.
     ///
-    /// One that has none is new, whatever comes until the replica serves.
+    /// A log without entries is new, even if entries come before the replica serves.
     private func canBeRestored(_ agreement: ClusterAgreement) throws(StartFailure) -> Bool {
         let start = try ask { self.directory.logStart(completion: $0) }
         return start != nil || agreement.life ?? 1 > 1
     }
 
-    /// Asks the members which cluster of etcd they are of, until most of them are of one.
+    /// Asks the members for their cluster ID, until most of them give the same one.
     ///
-    /// A member that lost its disk and was started as a new cluster must not be taken for the one
-    /// that has the log, and it has no settings that would say so.
+    /// A member that lost its disk and was started as a new cluster must not be taken for the
+    /// cluster that has the log; it has no settings that would show the difference.
     private func survey() throws(StartFailure) -> UInt64 {
         let addresses = access.read { $0.servers.map(\.text) }
         return try awaitAnswer { answer in
@@ -82,7 +82,7 @@ extension Cluster {
         isEmpty: Bool
     ) throws(StartFailure) -> ClusterAgreement {
         while true {
-            // A read first: an etcd that is full takes no transaction with a put.
+            // A read first: a full etcd takes no transaction with a put.
             let found = try ask { self.directory.settings(completion: $0) }
             let common =
                 if let found { found } else {
@@ -120,17 +120,17 @@ extension Cluster {
             + "writes that were acknowledged since. docs/cluster.md says how to go on."
     }
 
-    /// Removes what this replica has said, for a folder with which it cannot go on: the log need
+    /// Removes the record of this replica, for a folder with which it cannot go on: the log need
     /// not be kept for it.
     ///
-    /// What the replica has said of which the folder is a copy stays.
+    /// If the folder is a copy, the record of its original stays.
     ///
-    /// - Returns: What the start ends with.
+    /// - Returns: The failure that ends the start.
     func refused(_ data: Persistence?, _ reason: String) -> StartFailure {
         let failure = StartFailure(reason: reason)
         guard let data else { return failure }
         let start = started.read { $0?.start } ?? (try? storedPosition(data))?.place ?? .start
-        // Nothing is said behind the removal.
+        // After the removal no record is written.
         started.write { $0 = nil }
         queue.sync {}
         saying.wait()
@@ -148,31 +148,31 @@ extension Cluster {
         _ = Self.wait { directory.remove(identity, completion: $0) }
     }
 
-    /// Takes the state of any other replica that has some, and waits for one if it must.
+    /// Takes the state of any other replica that has one, and waits for one if it must.
     ///
-    /// The log can have forgotten its start, however little has happened. If it has not, it is
-    /// executed from there without a state. No database is made before that is known, so that the
-    /// next start looks for a state again.
+    /// The log can have forgotten its start, however little has happened. If it has not, the
+    /// replica executes it from there, without a state. No database is made before that is known,
+    /// so that the next start looks for a state again.
     ///
-    /// - Parameter log: The one that the state must be of.
+    /// - Parameter log: The log that the state must belong to.
     /// - Returns: False if the log is executed from its start.
     /// - Throws: Once a signal has come that ends the service.
     private func seed(_ log: LogIdentity) throws(StartFailure) -> Bool {
         let identity = Persistence.Identity()
         let seed = ClusterSeed(settings: settings, isCancelled: { EndingSignals.isPending })
-        // Each start has another identity: no later one removes the record.
+        // Each start has another identity, so no later start removes the record.
         var isHeld = false
         defer {
             state.seeds(nil)
             if isHeld { removeRecord(of: identity.text) }
         }
-        // Each thing once, however often it is tried.
+        // Each message once, however often it is tried.
         var told: Set<String> = []
         while true {
             state.seeds("It takes the state of another replica.")
             let records = try ask { self.directory.records(completion: $0) }
             let unfit: Set = ["diverged", "too-late"]
-            // One that serves can have got its first entry since it has said so.
+            // A serving replica can have got its first entry after it wrote its record.
             let peers = records.values.filter {
                 ($0.place > 0 || $0.state == "serving")
                     && !$0.url.isEmpty && !unfit.contains($0.state)
@@ -183,7 +183,7 @@ extension Cluster {
                 if told.insert(peer.url).inserted {
                     self.log.write(.info, "seeding", ["from": peer.url])
                 }
-                // The start is held by the record of the peer itself.
+                // At place 0, the peer's own record keeps the log.
                 if peer.place > 0 {
                     holdLog(at: peer.place, for: identity)
                     isHeld = true
@@ -220,7 +220,7 @@ extension Cluster {
             time: StoreClock.system.now().milliseconds,
             format: settings.rules.rawValue
         )
-        // Without it, the replica learns later that it is too late.
+        // If this fails, the replica learns later that it is too late.
         _ = Self.wait { directory.say(record, of: identity.text, completion: $0) }
     }
 
@@ -233,17 +233,17 @@ extension Cluster {
         try awaitAnswer { answer in question { answer($0.mapError { Unanswered($0.reason) }) } }
     }
 
-    /// Asks until there is an answer, and says meanwhile why there is none.
+    /// Asks until there is an answer, and reports meanwhile why there is none.
     private func awaitAnswer<Answer: Sendable>(
         _ question: (@escaping @Sendable (Result<Answer, Unanswered>) -> Void) -> Void
     ) throws(StartFailure) -> Answer {
-        // Each reason once: that of each address comes again and again.
+        // Each reason once: the addresses fail in turn, again and again.
         var told: Set<String> = []
         while true {
             switch Self.wait(question) {
             case .success(let answer): return answer
             case .failure(let failure):
-                // It says the address, too.
+                // The client's reason has the address, too.
                 let reason = client.trouble ?? failure.reason
                 if case .onlyStrangers(let sentence) = client.membership {
                     throw StartFailure(

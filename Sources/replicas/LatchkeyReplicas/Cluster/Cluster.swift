@@ -9,19 +9,20 @@ package import LatchkeyReplication
 package import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// What makes a service a replica: its log, and what it knows of itself and the others.
+/// The cluster part of a service that is a replica: its log, and what it knows of itself and the
+/// others.
 ///
 /// First ``prepare(_:)``, then ``start(_:_:_:_:)``. Both block the main thread, before the service
 /// serves.
 ///
-/// **Design.** `started` is set once. A timer drives the replica, and says now and then what the
-/// replica is doing.
+/// **Design.** `started` is set once. A timer drives the replica, and now and then exchanges
+/// records.
 package final class Cluster: Sendable {
     private static let tickMilliseconds = 50
-    /// How often it has etcd forget, on average.
+    /// The mean number of ticks between two compactions of etcd.
     private static let compactionTicks = 1200
 
-    /// What runs once the data are open.
+    /// The parts that run once the data are open.
     struct Started: Sendable {
         let replica: Replica
         let entries: EtcdLog
@@ -37,15 +38,15 @@ package final class Cluster: Sendable {
     let log: Log
     let client: EtcdClient
     let directory: ClusterDirectory
-    /// What the client was told last.
+    /// The addresses and certificates that the client has.
     let access: Guarded<EtcdAccess>
-    /// What all replicas have in common, as far as it is known.
+    /// The settings that all replicas share; nil until they are known.
     let agreement = Guarded<ClusterAgreement?>(nil)
     let started = Guarded<Started?>(nil)
-    /// The number of this process among those that say something of the same data.
+    /// The number that tells this process from others with the same data.
     let process = CopyWatch.number(at: StoreClock.system.now())
     let copies = Guarded(CopyWatch())
-    /// Entered while something is said of this replica.
+    /// Entered while records are exchanged.
     let saying = DispatchGroup()
     private let schedule = Guarded(RecordSchedule())
     private let watch = Guarded(Watch())
@@ -53,7 +54,7 @@ package final class Cluster: Sendable {
     // SAFETY: it is not changed after `init`.
     nonisolated(unsafe) private let timer: any DispatchSourceTimer
 
-    /// What the log was told last.
+    /// The facts that were logged last.
     private struct Watch: Sendable {
         var isStale = false
         var isMostFull = false
@@ -67,7 +68,7 @@ package final class Cluster: Sendable {
         self.folder = folder
         self.log = log
         let access = try EtcdAccess(settings)
-        // A token that cannot be read would keep the replica from a state much later.
+        // Otherwise an unreadable token would fail much later, when the replica takes a state.
         try settings.peers.check()
         let client = EtcdClient(access.servers, access.trust, first: Int.random(in: 0..<1000))
         self.client = client
@@ -84,7 +85,7 @@ package final class Cluster: Sendable {
 
     /// Reads the files of addresses and certificates again.
     ///
-    /// What is not right leaves everything as it was; the log says so.
+    /// If a file is wrong, nothing changes; the log says so.
     package func reload() {
         do throws(StartFailure) {
             let now = try EtcdAccess(settings)
@@ -125,7 +126,8 @@ package final class Cluster: Sendable {
 
     // MARK: With the data
 
-    /// Begins to execute the log behind the stored position, and waits until the state is level.
+    /// Begins to execute the log after the stored position, and waits until the state is up to
+    /// date.
     ///
     /// - Throws: Once a signal has come that ends the service; and if it cannot go on.
     package func start(
@@ -199,7 +201,8 @@ package final class Cluster: Sendable {
                     ]
                 )
             },
-            // Before another one begins: else it would take a log that was deleted and made again.
+            // Before another replica starts: else that one would accept a log that was deleted and
+            // made again.
             identified: { [weak self] in
                 guard let self, let started = started.read({ $0 }) else { return }
                 completeAgreement(started.replica)
@@ -207,7 +210,7 @@ package final class Cluster: Sendable {
         )
     }
 
-    /// The longest request that etcd takes; nil if it does not say it when it is asked some times.
+    /// The longest request that etcd takes; nil if it does not say it after some questions.
     private func requestByteCountMax() throws(StartFailure) -> Int? {
         for _ in 0..<3 {
             if let byteCount = Self.wait({ client.requestByteCountMax(completion: $0) }) {
@@ -224,7 +227,7 @@ package final class Cluster: Sendable {
         return nil
     }
 
-    /// What is known of the log: by the position, and what that does not say by the agreement.
+    /// The known identity of the log: from the position, completed from the agreement.
     private func identity(at position: LogPosition) -> LogIdentity? {
         let agreed = agreement.read { $0?.log }
         guard var log = position.log else { return agreed }
@@ -232,7 +235,7 @@ package final class Cluster: Sendable {
         return log
     }
 
-    /// The process ends where the replica has stopped.
+    /// Throws if the replica has stopped, which ends the process.
     func endIfStopped(_ started: Started) throws(StartFailure) {
         guard let reason = state.endReason else { return }
         throw started.replica.phase.needsLog
@@ -331,10 +334,10 @@ package final class Cluster: Sendable {
         }
     }
 
-    /// What this replica decides by now; nil before it has started.
+    /// The rules that this replica decides by now; nil before it has started.
     package var rules: RuleLevel? { started.read { $0 }?.replica.position.rules }
 
-    /// What the log takes; nil before the replica has started.
+    /// The limits of the log; nil before the replica has started.
     package var bounds: LogBounds? { started.read { $0 }?.replica.bounds }
 
     /// The cluster ID of the etcd whose log it executes; nil as long as that is not known.
@@ -358,11 +361,11 @@ package final class Cluster: Sendable {
         started.read { $0 }?.replica.drain()
     }
 
-    /// Uses etcd no more: what is executed now is all that is written.
+    /// Stops using etcd: only entries that are executed by now are written.
     package func stop() {
         unsafe timer.cancel()
         guard let started = started.read({ $0 }) else { return }
-        // What executes can wait for the disk, which may be full.
+        // The executing thread may wait for a full disk.
         started.persistence.takesAll()
         started.entries.stop()
     }

@@ -5,7 +5,7 @@ internal import LatchkeyReplication
 internal import LatchkeySettings
 package import LatchkeyStore
 
-/// What all replicas of a cluster must have in common, because it decides about changes.
+/// The settings that all replicas of a cluster must share, because they decide about changes.
 ///
 /// The first replica's settings hold for all: they are a key of etcd.
 package struct ClusterAgreement: Codable, Equatable {
@@ -19,8 +19,8 @@ package struct ClusterAgreement: Codable, Equatable {
     /// cluster can have been started with others.
     package static let limitNames: Set<String> = ["max-transaction-bytes", "max-idempotency-keys"]
 
-    /// That of the rules which the log is raised to, or was begun with: who does not know them
-    /// cannot join.
+    /// The format of the rules that the log is raised to, or began with: a replica that does not
+    /// know them cannot join.
     private(set) var format: Int
     /// The values of the settings, as text, by their names.
     let settings: [String: String]
@@ -64,13 +64,13 @@ package struct ClusterAgreement: Codable, Equatable {
         self = agreement
     }
 
-    /// Which log it is of; nil if that is not known.
+    /// The log that it belongs to; nil if that is not known.
     var log: LogIdentity? {
         etcd.flatMap { UInt64($0, radix: 16) }.map { LogIdentity(etcd: $0, created: created) }
     }
 
-    /// The same with what it lacks of the log; 0.1 must be able to write the same before the rules
-    /// are raised.
+    /// The same, completed with what it lacks of the log; but as 0.1 writes it until the rules are
+    /// raised.
     func completed(by log: LogIdentity) -> Self {
         guard needs(.second), self.log == nil || self.log?.etcd == log.etcd else { return self }
         var agreement = self

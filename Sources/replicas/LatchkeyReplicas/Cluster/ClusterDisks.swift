@@ -3,17 +3,17 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import Synchronization
 
-/// What a replica takes, as far as the room on the disks of all replicas decides that.
+/// Decides which changes a replica takes, by the room on the disks of all replicas.
 ///
 /// An entry of the log cannot be refused. So a replica whose disk is full executes what it can keep
-/// in memory, and then waits; the others go on. While the disks of most are full, no replica puts a
-/// change into the log but one that only removes. Who proposes a change decides that, before it is
-/// in the log: so it may depend on time, and on what this replica has heard.
+/// in memory, and then waits; the others go on. While most disks are full, replicas put only
+/// changes into the log that only remove. The proposing replica decides that before the change is
+/// in the log: so it may depend on time, and on the records that this replica has read.
 ///
-/// **Design.** A timer tells what the own disk is, and who hears the records what the others' are;
-/// the thread that executes says when it waits. Any thread asks, for each change and each read: so
-/// what they ask for is apart, and relaxed, because a request that came a moment before is answered
-/// in any case.
+/// **Design.** A timer reports the own disk, and the reader of the records the other disks; the
+/// executing thread reports its waits. Any thread asks, for each change and each read: so the
+/// answers are separate atomics, and relaxed, because a request that came a moment before is
+/// answered in any case.
 package final class ClusterDisks: Sendable {
     private struct State: Sendable {
         var watch = FullDiskWatch()
@@ -31,24 +31,24 @@ package final class ClusterDisks: Sendable {
     private let isWaiting = Atomic(false)
     private let isOld = Atomic(false)
 
-    /// Whether the own disk is full, or nearly so: what the replica's record says.
+    /// Whether the own disk is full, or nearly so, for the replica's record.
     var isOwnFull: Bool { state.read { $0.isOwnFull } }
 
     /// Whether one of the disks is known to be full.
     var isAnyFull: Bool { state.read { $0.isOwnFull || $0.others.fullCount > 0 } }
 
-    /// Whether most disks are full: no change is taken but one that only removes.
+    /// Whether most disks are full: only changes that only remove are taken.
     var isMostFull: Bool { isMajority.load(ordering: .relaxed) }
 
-    /// Whether the state is old since the own disk was full, and what was missed meanwhile is not
-    /// executed yet.
+    /// Whether the state is old because the own disk was full, and missed entries are not executed
+    /// yet.
     var isStateOld: Bool { isOld.load(ordering: .relaxed) }
 
-    /// Takes what the own disk is.
+    /// Takes the state of the own disk.
     ///
     /// - Parameters:
     ///   - unavailability: Why it takes no change; nil if it does.
-    ///   - isStale: Whether the state was not level with the log for too long.
+    ///   - isStale: Whether the state was out of date for too long.
     func sees(_ unavailability: Unavailability?, isStale: Bool) {
         state.write { state in
             state.isOwnFull = unavailability?.isOfRoom == true
@@ -58,7 +58,7 @@ package final class ClusterDisks: Sendable {
         isOld.store(isStale && (isStopped || isStateOld), ordering: .relaxed)
     }
 
-    /// Takes what all replicas have said: see ``FullDiskWatch``.
+    /// Takes the records of all replicas: see ``FullDiskWatch``.
     func hears(
         _ records: [String: ClusterDirectory.Record],
         of identity: String,
@@ -70,7 +70,7 @@ package final class ClusterDisks: Sendable {
         }
     }
 
-    /// Runs what waits while the own disk takes nothing; on the thread that executes.
+    /// Runs a body that waits while the own disk takes nothing; on the executing thread.
     func waiting(_ body: () -> Void) {
         isWaiting.store(true, ordering: .relaxed)
         body()
@@ -91,7 +91,7 @@ package final class ClusterDisks: Sendable {
 }
 
 extension Unavailability {
-    /// Whether it is for want of room, and passes when there is some.
+    /// Whether the reason is lack of room, and passes when there is some.
     fileprivate var isOfRoom: Bool {
         switch self {
         case .full, .low: true

@@ -3,7 +3,7 @@ package import LatchkeyFrame
 internal import LatchkeyHTTP
 package import LatchkeyReplication
 
-/// Where the addresses of etcd are said.
+/// The source of etcd's addresses.
 package enum ClusterMembers: Sendable, Equatable {
     case none
     case listed([EtcdServer])
@@ -11,7 +11,7 @@ package enum ClusterMembers: Sendable, Equatable {
     case file(String)
 
     /// The addresses with commas between them, a path that has a slash, or `none`; nil if the text
-    /// is nothing of these.
+    /// is none of these.
     package init?(_ text: String) {
         if text == "none" {
             self = .none
@@ -54,7 +54,7 @@ package enum ClusterMembers: Sendable, Equatable {
     }
 }
 
-/// How etcd is reached: what the flags and their files say.
+/// How etcd is reached, from the flags and their files.
 package struct EtcdAccess: Sendable, Equatable {
     let servers: [EtcdServer]
     let trust: EtcdTrust

@@ -5,7 +5,7 @@ internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// The route that says what the service knows of the other replicas, or of its leader.
+/// The route with what the service knows of the other replicas, or of its leader.
 package struct ClusterRoutes: Sendable {
     /// Nil unless the service is a replica of a cluster.
     let cluster: Cluster?
@@ -32,7 +32,7 @@ package struct ClusterRoutes: Sendable {
 }
 
 extension Cluster {
-    /// What this replica is now, and what the others have said last.
+    /// Writes the current state of this replica, and the last records of the others.
     fileprivate func write(to json: inout JSONWriter) {
         let now = StoreClock.system.now().milliseconds
         let (level, own) = (state.age.level, ownRecord)

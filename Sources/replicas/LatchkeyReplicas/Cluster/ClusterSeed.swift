@@ -12,9 +12,9 @@ struct ClusterSeed {
 
     /// Downloads a backup and makes it the data of a folder.
     ///
-    /// A replica can still have the state of another etcd, from before that was restored.
+    /// A replica can still have the state of another etcd, from before the restore.
     ///
-    /// - Returns: Why that was not done; nil if it was.
+    /// - Returns: The reason of a failure; nil after success.
     func take(
         from url: String,
         into folder: String,

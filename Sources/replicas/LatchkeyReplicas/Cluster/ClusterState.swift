@@ -4,16 +4,16 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import Synchronization
 
-/// What a replica of a cluster knows of itself, for answers, probes and metrics.
+/// The state of a replica of a cluster, for answers, probes and metrics.
 ///
-/// **Design.** Any thread writes, and any reads. `differs` is apart, because each read asks for it;
-/// relaxed, because a read that has begun a moment before is answered in any case.
+/// **Design.** Any thread writes, and any reads. `differs` is a separate atomic, because each read
+/// asks for it; relaxed, because a read that has begun a moment before is answered in any case.
 package final class ClusterState: Sendable {
     let name: String
     package let age = StateAge()
     package let disks = ClusterDisks()
     private let phase = Guarded(Replica.Phase.connecting(""))
-    /// What is to be said while the replica takes the state of another one; nil if it does not.
+    /// The detail while the replica takes the state of another one; nil if it does not.
     private let seeding = Guarded<String?>(nil)
     /// Whether the replica must not serve before another life of the log has begun.
     private let isAwaitingLife = Guarded(false)
@@ -39,16 +39,16 @@ package final class ClusterState: Sendable {
         isAwaitingLife.write { $0 = awaits }
     }
 
-    /// Whether the state is not that of the other replicas: no client may be shown it.
+    /// Whether the state is not that of the other replicas: no client may see it.
     package var isWrong: Bool { differs.load(ordering: .relaxed) }
 
-    /// Why no read is answered; nil if reads are.
+    /// The failure that all reads get; nil if they are answered.
     var readRefusal: RequestFailure? {
         if isWrong { return .wrongState }
         return disks.isStateOld ? .fullReplica : nil
     }
 
-    /// What all replicas have said last, this one among them.
+    /// Takes the last records of all replicas, this one included.
     func hears(of records: [String: ClusterDirectory.Record]) {
         others.write { $0 = records }
     }
@@ -70,7 +70,7 @@ package final class ClusterState: Sendable {
         }
     }
 
-    /// The word for the state, and what else is to be said.
+    /// The word for the state, and its detail.
     var description: (isPassed: Bool, word: String, detail: String) {
         if let detail = seeding.read({ $0 }) { return (false, "seeding", detail) }
         switch phase.read({ $0 }) {
@@ -108,7 +108,7 @@ package final class ClusterState: Sendable {
         if disks.isStateOld {
             return (false, "stale", since + " Its disk was full, or is. Reads are refused.")
         }
-        // What the known etcd has meanwhile is not known, and these members never say it.
+        // The later entries of the known etcd are not known, and these members never deliver them.
         if let strangers = etcd.onlyHeard { return (false, "connecting", strangers + " " + since) }
         let reason = etcd.trouble.map { " etcd does not answer: \(EtcdReport.sentence($0))" } ?? ""
         return (true, "stale", since + reason + etcd.sentences)

@@ -4,8 +4,8 @@ internal import LatchkeyMachine
 
 /// A file beside the data that says that they are not those of the other replicas.
 ///
-/// Else a restart would serve them, and give them to new replicas. It goes with the data, which are
-/// to be moved away.
+/// Otherwise a restart would serve them, and give them to new replicas. The file stays with the
+/// data, which must be moved away.
 struct DivergenceNote {
     private let path: String
 

@@ -1,6 +1,6 @@
 internal import LatchkeyReplication
 
-/// What each address of etcd has answered when it was asked which cluster it is of.
+/// The answers of all etcd addresses to the question for their cluster ID.
 struct EtcdMajority {
     private let answers: [(address: String, answer: Result<UInt64, Unanswered>)]
 
@@ -8,7 +8,7 @@ struct EtcdMajority {
         self.answers = zip(addresses, answers).map { ($0, $1) }
     }
 
-    /// The cluster that more than half of all addresses are of, or what is to be said instead.
+    /// The cluster ID that more than half of all addresses gave, or the reason why there is none.
     ///
     /// Fewer could be members that lost their disks and were started as a new cluster.
     var result: Result<UInt64, Unanswered> {

@@ -1,9 +1,9 @@
 internal import LatchkeyReplication
 
-// What a replica says of etcd.
+// Messages of a replica about etcd.
 
 extension EtcdReport {
-    /// What is to be said where members of another etcd answer; nil if the known one does.
+    /// The message if members of another etcd answer; nil if the known one does.
     var onlyHeard: String? {
         switch membership {
         case .known: nil
@@ -11,7 +11,7 @@ extension EtcdReport {
         }
     }
 
-    /// What is to be said of calls that have failed, in sentences; empty if none has.
+    /// The message about failed calls; empty if none has failed.
     var sentences: String {
         let uses = Dictionary(grouping: troubles.keys) { troubles[$0] ?? "" }
         return uses.sorted { $0.key < $1.key }
@@ -28,20 +28,20 @@ extension EtcdReport {
     }
 }
 
-/// What is written to the log about calls of etcd that fail: a line for each change of the reason.
+/// The log lines about failing etcd calls: one for each change of the reason.
 ///
-/// A reason that comes again and again is said once until the calls have gone well for some time:
-/// what changes many times a second must not fill the log.
+/// A recurring reason is logged once until the calls have succeeded for some time: reasons that
+/// change many times a second must not fill the log.
 struct EtcdTroubleLog: Sendable {
     struct Line: Equatable {
         let use: EtcdClient.Use
-        /// Nil if the calls go well again.
+        /// Nil if the calls succeed again.
         let reason: String?
     }
 
-    /// How long the calls must go well, in looks.
+    /// How many looks in a row must find no failure.
     static let calmLooks = 100
-    /// How many reasons are told for each use, at most.
+    /// How many reasons are logged for each use, at most.
     private static let reasonCountMax = 16
 
     private struct Told: Sendable {
@@ -51,7 +51,7 @@ struct EtcdTroubleLog: Sendable {
 
     private var told: [EtcdClient.Use: Told] = [:]
 
-    /// What is to be said now, of what is looked at many times a second.
+    /// The new log lines; called many times a second.
     mutating func lines(_ troubles: [EtcdClient.Use: String]) -> [Line] {
         EtcdClient.Use.allCases.compactMap { use in
             guard let reason = troubles[use] else { return calm(use) }

@@ -1,45 +1,45 @@
 internal import LatchkeyReplication
 
-/// How many of the other replicas that take part say that their disks are full.
+/// How many of the other replicas take part, and how many of these report a full disk.
 struct FullDisks: Equatable, Sendable {
     /// How many others take part.
     var count = 0
     var fullCount = 0
 
-    /// Whether the disks of more than half of all are full, this replica among them.
+    /// Whether the disks of more than half of all replicas are full, this one included.
     func isMajority(isOwnFull: Bool) -> Bool {
         2 * (fullCount + (isOwnFull ? 1 : 0)) > count + 1
     }
 }
 
-/// Finds out how many of the other replicas have full disks, by what all say of themselves.
+/// Finds out how many of the other replicas have full disks, from their records.
 ///
-/// What a replica has said last stays when it is gone, with its time, of a clock that is not this
-/// one. So a replica takes part as long as it says something now and then, by this replica's clock;
-/// and that its disk is full is believed only once it has said something more than what was heard
-/// first. One that is gone, whose folder was emptied, or that does not use the log any more, does
-/// not count, whatever it has said.
+/// The last record of a replica stays when the replica is gone, with a time of that replica's
+/// clock. So a replica takes part as long as its record changes now and then, by this replica's
+/// clock; and its full disk counts only once the record has changed since it was first read. A
+/// replica that is gone, whose folder was emptied, or that does not use the log any more, does not
+/// count, whatever its record says.
 struct FullDiskWatch: Sendable {
-    /// Twice the time in which a replica says something, and a bit more.
+    /// A bit more than twice the time between two records of a replica.
     static let silenceNanoseconds = LifeWatch.nanosecondsMax
 
     private struct Heard: Sendable {
         var time: Int64
-        /// When it was heard to have said so.
+        /// When this record was first read.
         var last: UInt64
-        /// Whether it has said something after what was heard first.
+        /// Whether the record has changed since the first one that was read.
         var isAlive = false
     }
 
     private var heard: [String: Heard] = [:]
 
-    /// Takes what all have said.
+    /// Takes the records of all replicas.
     ///
     /// - Parameters:
-    ///   - records: What they have said last.
+    ///   - records: The last record of each replica.
     ///   - identity: That of this replica, whose own record does not count.
     ///   - now: The time, of a clock that never goes back.
-    /// - Returns: What is known of the others now.
+    /// - Returns: The counts of the others now.
     mutating func hears(
         _ records: [String: ClusterDirectory.Record],
         of identity: String,

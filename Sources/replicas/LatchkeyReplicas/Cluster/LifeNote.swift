@@ -4,9 +4,9 @@ internal import LatchkeyMachine
 
 /// A file beside the data that says that a new life of the log must begin before they are served.
 ///
-/// The data begin with the first entry of a log that can have been restored from a backup: what it
-/// has lost had revisions that clients remember. The file is made before the data, so that a
-/// process that ends before the new life begins is followed by one that begins it.
+/// The data begin with the first entry of a log that can have been restored from a backup: clients
+/// can remember the revisions of lost entries. The file is made before the data: if the process
+/// ends before the new life begins, the next process begins it.
 struct LifeNote {
     private let folder: String
 

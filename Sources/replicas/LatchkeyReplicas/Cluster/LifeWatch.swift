@@ -1,14 +1,14 @@
 internal import LatchkeyReplication
 internal import LatchkeyStore
 
-/// Finds out whether a replica that began with an empty folder joins a log that goes on.
+/// Finds out whether a replica that began with an empty folder joins a log that others continue.
 ///
-/// If it does, no revision of the log was lost, and another life would end all watches in vain. It
-/// does if another replica is alive that serves, and does not have more than this one: such a one
-/// has joined the log before, or begun the life that a restored log needs. What etcd has of
-/// replicas that are gone does not change.
+/// If it does, no revision of the log was lost, and another life would end all watches for nothing.
+/// It does if another live replica serves, and does not have more than this one: that replica
+/// joined the log before, or began the life that a restored log needs. The records of replicas that
+/// are gone do not change.
 struct LifeWatch: Sendable {
-    /// Twice the time in which the others say something, and a bit more.
+    /// A bit more than twice the time between two records of the others.
     static let nanosecondsMax: UInt64 = 12_000_000_000
 
     enum Verdict: Equatable {
@@ -16,13 +16,13 @@ struct LifeWatch: Sendable {
         case goesOn
         /// A life must begin.
         case begins
-        /// The others are to be heard again.
+        /// The records must be read again.
         case waits
     }
 
     private let identity: String
     private let since: UInt64
-    /// When each other replica has said something, by its own clock, when it was heard of first.
+    /// The time in the first record that was read of each other replica, by that replica's clock.
     private var times: [String: Int64] = [:]
 
     /// - Parameters:
@@ -32,19 +32,19 @@ struct LifeWatch: Sendable {
         (self.identity, since) = (identity, now)
     }
 
-    /// Takes what all have said.
+    /// Takes the records of all replicas.
     ///
     /// - Parameters:
-    ///   - records: What they have said last.
-    ///   - position: That of this replica, which is level with a time behind `records`.
+    ///   - records: The last record of each replica.
+    ///   - position: That of this replica, which is up to date as of a time after `records`.
     ///   - now: The time.
-    /// - Returns: What is to be done.
+    /// - Returns: The verdict.
     mutating func hears(
         _ records: [String: ClusterDirectory.Record],
         _ position: LogPosition,
         at now: UInt64
     ) -> Verdict {
-        // One that takes a state has none.
+        // A replica that takes a state has none yet.
         let others = records.filter { $0.key != identity && $0.value.state != "seeding" }
         for (identity, record) in others where times[identity] == nil {
             times[identity] = record.time
@@ -58,9 +58,11 @@ struct LifeWatch: Sendable {
     }
 }
 
-/// When a replica says what it is doing, and hears the others: each 5 s, and each second while a
-/// disk is full; and at once when its own disk becomes full, or is so no more, and when its files
-/// have the first entry, since others take a state only of one that has some.
+/// When a replica exchanges records with the others.
+///
+/// Each 5 s, and each second while a disk is full; at once when its own disk becomes full, or has
+/// room again, and when its files have the first entry, since others take a state only from a
+/// replica that has one.
 struct RecordSchedule: Sendable {
     /// How often, in ticks.
     static let ticks = 100
@@ -75,9 +77,9 @@ struct RecordSchedule: Sendable {
     /// - Parameters:
     ///   - isFull: Whether the own disk is full.
     ///   - isAnyFull: Whether one of the disks is.
-    ///   - place: The place that the files have; asked for until there is one, because it costs
-    ///     more than a tick may.
-    /// - Returns: Whether something is to be said.
+    ///   - place: The place that the files have; asked for until there is one, because it costs too
+    ///     much for each tick.
+    /// - Returns: Whether records must be exchanged now.
     mutating func isDue(
         isFull: Bool = false,
         isAnyFull: Bool = false,

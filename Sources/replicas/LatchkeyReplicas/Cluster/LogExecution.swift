@@ -8,9 +8,8 @@ internal import LatchkeyStrategies
 
 /// The execution of the log on a replica's store, its history, and its files.
 ///
-/// **Design.** One thread calls what changes the state, so that one change waits
-/// for the one before. `keys` is guarded because a strategy asks for the note on a thread of its
-/// own; it does not change meanwhile.
+/// **Design.** One thread makes all changes of the state, one after the other. `keys` is guarded
+/// because a strategy asks for the note on a thread of its own; it does not change meanwhile.
 final class LogExecution: ReplicatedState {
     private let store: PropertyStore
     private let journal: Journal
@@ -71,7 +70,7 @@ final class LogExecution: ReplicatedState {
                 try store.execute(proposal.change, at: time, .here(), receiver: receiver)
                 break
             } catch {
-                // Its backlog is of reads: one change is made at a time.
+                // Only reads can fill the backlog: one change runs at a time.
                 _ = isDecided.wait(timeout: .now() + .milliseconds(1))
             }
         }

@@ -3,7 +3,7 @@ package import LatchkeyReplication
 package import LatchkeyStore
 package import LatchkeyStrategies
 
-/// The store of a replica: changes go to the log, and reads to what was executed of it.
+/// The store of a replica: changes go to the log, and reads to the executed state.
 package struct ReplicatedStore: CommittingStore {
     private let base: PropertyStore
     private let replica: Replica
@@ -12,7 +12,7 @@ package struct ReplicatedStore: CommittingStore {
     private let evictor: Evictor?
 
     /// - Parameters:
-    ///   - base: What was executed.
+    ///   - base: The executed state.
     ///   - replica: Takes the changes.
     ///   - disks: Say whether a change is taken.
     ///   - evictor: Makes room where a change finds too little.

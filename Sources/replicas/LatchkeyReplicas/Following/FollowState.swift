@@ -4,7 +4,7 @@ package import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// What a replica knows of its leader, for answers, probes and metrics.
+/// The state of a follower, for answers, probes and metrics.
 ///
 /// **Design.** The follower's thread writes, all others read. `age` is beside `state` because each
 /// request reads it.
@@ -34,7 +34,7 @@ package final class FollowState: Sendable {
         self.leader = leader
     }
 
-    /// Whether changes belong to the leader.
+    /// Whether only the leader makes changes.
     var isFollowing: Bool { age.level != .none }
 
     func enters(_ phase: Phase) {
@@ -57,7 +57,7 @@ package final class FollowState: Sendable {
         }
     }
 
-    /// The state is that of a revision now.
+    /// The state has reached a revision.
     func reaches(_ revision: Revision) {
         state.write { $0.revision = revision }
         age.reaches(revision)
@@ -82,7 +82,7 @@ package final class FollowState: Sendable {
         age.endsFollowing()
     }
 
-    /// Answers a request, if that is the leader's to do.
+    /// Refuses a request that only the leader may execute.
     func refuses(_ request: ServiceRequest, detail: String? = nil) -> Bool {
         guard isFollowing else { return false }
         request.fail(.notLeader, detail: detail, leader: leader) {
@@ -91,12 +91,12 @@ package final class FollowState: Sendable {
         return true
     }
 
-    /// What is known at one time.
+    /// The state at one time.
     struct Reading {
         let word: String
         let isConnected: Bool
         let revision: Revision
-        /// To the latest revision that the leader told.
+        /// The revisions that are missing to the latest one that the leader has reported.
         let lag: Revision
         let level: StateAge.Level
     }
@@ -133,7 +133,7 @@ package final class FollowState: Sendable {
 }
 
 extension FollowState {
-    /// Answers a read of what was acknowledged anywhere before, if the service follows another one.
+    /// Refuses a read that must see all acknowledged changes, if the service follows another one.
     package var refusal: @Sendable (ServiceRequest) -> Bool {
         { request in
             self.refuses(
@@ -145,7 +145,7 @@ extension FollowState {
     }
 }
 
-/// Changes are the leader's to make.
+/// Refuses changes: only the leader makes them.
 extension FollowState: RequestStep {
     package var statuses: [UInt16] { [421] }
 

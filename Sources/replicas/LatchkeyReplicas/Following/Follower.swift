@@ -9,19 +9,19 @@ internal import Synchronization
 /// Follows a leader: takes its whole state, then its changes, one request after the other.
 ///
 /// **Design.** A serial queue does all of it: the loop until it is asked to stop, and then the
-/// promotion. `seed()` runs before, on the main thread. A request that has an answer with all
-/// changes says that the state is level with that of the leader at some time after the request was
-/// sent; so the time before it is what the age counts from. No clock of the leader is used.
+/// promotion. `seed()` runs before, on the main thread. An answer with all changes shows that the
+/// state is that of the leader at some time after the request was sent; so the age counts from the
+/// time before the request. No clock of the leader is used.
 package final class Follower: Sendable {
     /// How long the next question waits when there was nothing new.
     private static let pause = Duration.milliseconds(50)
     private static let commitCountMax = 1000
-    /// A leader ends a page behind so many bytes of names and values, and so many commits.
+    /// A leader ends a page after this many bytes of names and values, or that many commits.
     private static let pageByteCount = 4 << 20
 
     package let state: FollowState
     private let settings: FollowSettings
-    /// Of the store that follows.
+    /// The limits of the store that follows.
     private let limits: StoreLimits
     private let log: Log
     private let clock: StoreClock
@@ -47,10 +47,10 @@ package final class Follower: Sendable {
         self.clock = clock
     }
 
-    /// What keeps a step from being made.
+    /// The reason of a failed step.
     private struct Failure: Error {
         let reason: String
-        /// The leader has not all changes behind the revision, or they do not fit.
+        /// The leader does not have all changes after the revision, or they do not fit.
         var isGap = false
 
         init(_ reason: String, isGap: Bool = false) {
@@ -90,7 +90,7 @@ package final class Follower: Sendable {
         }
     }
 
-    /// Begins to follow, behind a state that the store has.
+    /// Begins to follow, after the state that the store has.
     package func start(_ copy: LeaderCopy, _ seed: Seed) {
         self.copy.write { $0 = copy }
         state.reaches(seed.revision)
@@ -111,16 +111,16 @@ package final class Follower: Sendable {
 
     /// Stops following, and makes this service a leader.
     ///
-    /// - Parameter completion: Given the revision behind which its own commits begin; nil if it
+    /// - Parameter completion: Given the revision after which its own commits begin; nil if it
     ///   leads already, or is about to.
     func promote(completion: @escaping @Sendable (Revision?) -> Void) {
         guard let copy = copy.read({ $0 }), !isAsked.exchange(true, ordering: .relaxed)
         else { return completion(nil) }
         stop()
-        // Behind the loop, which is one block of the queue.
+        // After the loop, which is one block of the queue.
         queue.async { [self] in
             let last = copy.revision
-            // Where the leader has used up the revisions, nothing can be skipped.
+            // If the leader has used up the revisions, none can be skipped.
             let revision = Revision.laterLife(of: last, at: clock.now()) ?? last
             copy.jump(to: revision)
             state.promote()
@@ -153,8 +153,8 @@ package final class Follower: Sendable {
                 guard !isStopping.load(ordering: .acquiring) else { return }
                 if error.isGap, !isSeeding {
                     isSeeding = true
-                    // Only once it was level may the next export follow the last one at once: the
-                    // history of a leader can be too short for the time that an export takes.
+                    // Only after it was up to date may the next export follow at once: the history
+                    // of a leader can be too short for the time that an export takes.
                     if !wasLevel { wait(pause.next()) }
                     continue
                 }
@@ -166,21 +166,23 @@ package final class Follower: Sendable {
         }
     }
 
-    /// What a page of changes says.
+    /// The result of a page of changes.
     private enum Page {
-        /// The state is level with that of the leader.
+        /// The state is up to date with that of the leader.
         case level
         /// There are more, and the page was full.
         case more
-        /// There are more, and the page had room for them: so no leader of this version does it.
+        /// There are more, although the page had room for them: no leader of this version does
+        /// that.
         ///
-        /// It is not asked again at once: else it could have itself asked without end.
+        /// It is not asked again at once: else it could cause endless requests.
         case little
     }
 
-    /// The longest page of a leader: the last commit can come whole behind the others.
+    /// The longest page of a leader: the last commit can come whole after the others.
     ///
-    /// That has a KiB for each unit of its work, and what its request had; names come escaped.
+    /// That commit has a KiB for each unit of its work, and the size of its request; names come
+    /// escaped.
     private var pageByteCountMax: Int {
         2 * (Self.pageByteCount + limits.changeUnitsMax << 10 + limits.valueByteCountMax)
     }
@@ -228,7 +230,7 @@ package final class Follower: Sendable {
         return .level
     }
 
-    /// Takes the whole state anew, unless it is of an earlier revision.
+    /// Takes the whole state again, unless it is of an earlier revision.
     private func reseed(
         _ copy: LeaderCopy,
         _ connection: ServiceConnection

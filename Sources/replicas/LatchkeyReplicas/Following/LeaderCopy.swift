@@ -14,20 +14,20 @@ package struct LeaderCopy: Sendable {
 
     /// - Parameters:
     ///   - store: The store.
-    ///   - journal: That of the store.
-    ///   - limits: The bounds that no state of the leader may exceed.
+    ///   - journal: The journal of the store.
+    ///   - limits: The limits that no state of the leader may exceed.
     package init(_ store: PropertyStore, _ journal: Journal, _ limits: StoreLimits) {
         self.store = store
         self.journal = journal
         self.limits = limits
     }
 
-    /// What became of a commit.
+    /// The outcome of a commit.
     enum Outcome: Equatable {
         case applied
         /// Nothing is done: the commit does not fit what is there.
         case misfit
-        /// Nothing is done: there would be too much, as a sentence says.
+        /// Nothing is done: a limit would be exceeded, with the message.
         case beyondBounds(String)
     }
 
@@ -98,7 +98,7 @@ package struct LeaderCopy: Sendable {
                 if let answer = answer.read({ $0 }) { return answer }
                 preconditionFailure("The store has answered.")
             } catch {
-                // Its backlog is of reads: no change but those of this thread is made.
+                // Only reads can fill the backlog: no other thread makes changes.
                 _ = isDone.wait(timeout: .now() + .milliseconds(1))
             }
         }

@@ -2,27 +2,27 @@ internal import LatchkeyJSON
 internal import LatchkeyStore
 internal import LatchkeyWatches
 
-/// What a leader sends, read: the lines of an export, and a page of changes.
+/// Reads the texts of a leader: the lines of an export, and a page of changes.
 ///
-/// A leader is not believed: what it sends passes ``InputCheck`` as all that no client has sent.
+/// A leader is not trusted: its texts pass ``InputCheck``, as all input that is not from a client.
 enum LeaderText {
-    /// Beyond the values of any leader, which lie in some levels more.
+    /// Deeper than the values of any leader, which lie some levels deeper in the text.
     private static let depthMax = InputCheck.depthMax + 8
 
     /// The properties of a whole export, and their revision.
     struct State {
         private(set) var properties: [Property] = []
         private(set) var revision: Revision?
-        /// What is wrong with the text, in a sentence; nil if nothing is.
+        /// The error in the text, in a sentence; nil if there is none.
         private(set) var failure: String?
         private let limits: StoreLimits
-        /// What has come of the line that has no end yet.
+        /// The received part of a line that has no end yet.
         private var line: [UInt8] = []
         private var byteCount = 0
-        /// The latest one of a property.
+        /// The latest revision of a property.
         private var newest: Revision = 0
 
-        /// - Parameter limits: The bounds of the store that the properties are for.
+        /// - Parameter limits: The limits of the store that the properties are for.
         init(_ limits: StoreLimits) {
             self.limits = limits
         }
@@ -85,7 +85,7 @@ enum LeaderText {
             return failure == nil
         }
 
-        /// Whether the name is behind that of the last line: so each comes once.
+        /// Whether the name is after that of the last line: so each name comes once.
         private func follows(_ property: Property) -> Bool {
             guard let last = properties.last else { return true }
             return unsafe last.nameBytes.lexicographicallyPrecedes(property.nameBytes)
@@ -99,8 +99,7 @@ enum LeaderText {
         /// All commits up to this revision are here.
         let next: Revision
 
-        /// Whether the page can be what is behind a revision: it gets somewhere, unless there is
-        /// nothing more.
+        /// Whether the page can follow a revision: it has commits, unless there is nothing more.
         func follows(_ revision: Revision) -> Bool {
             next >= revision && latest >= next && (!commits.isEmpty || next == latest)
         }
@@ -156,7 +155,7 @@ enum LeaderText {
         guard type == "put" || type == "touch" else {
             return StoredEffect(name: name, property: nil, reason: reason)
         }
-        // One whose time to live begins anew keeps its revision.
+        // A property whose time to live starts again keeps its revision.
         guard let property = property(members), property.revision <= revision,
             (property.revision == revision) == (reason == .requested)
         else { return nil }
@@ -219,7 +218,7 @@ enum LeaderText {
 }
 
 extension StoreLimits {
-    /// Why a store cannot have so many properties and bytes of them, and this one that is new, in a
+    /// Why a store cannot have this many properties and bytes, and this new property, in a
     /// sentence; nil if it can.
     func failure(_ propertyCount: Int, _ byteCount: Int, _ property: Property?) -> String? {
         let flag: String? =

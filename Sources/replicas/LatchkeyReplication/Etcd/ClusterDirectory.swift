@@ -1,16 +1,16 @@
 internal import Foundation
 package import LatchkeyStore
 
-/// What the replicas of a cluster tell each other beside the log, as keys of etcd.
+/// The information that the replicas of a cluster share beside the log, as keys of etcd.
 ///
 /// The keys are `/latchkey/settings/NAME`, and `/latchkey/replicas/NAME/ID` for each replica. The
 /// log is the key `/latchkey/logs/NAME`.
 ///
 /// **Design.** No state: each function is one to three calls. A record of a replica stays when the
-/// replica is gone, because the log must be kept for its return; ``bound(of:at:)`` says for how
+/// replica is gone, because the log must be kept for its return; ``bound(of:_:at:)`` says for how
 /// long.
 package struct ClusterDirectory: Sendable {
-    /// What a replica says of itself.
+    /// The record of a replica.
     package struct Record: Codable, Sendable, Equatable {
         /// Where other replicas can get its state; empty if they cannot.
         package var url: String
@@ -18,12 +18,12 @@ package struct ClusterDirectory: Sendable {
         package var place: UInt64
         package var revision: UInt64
         package var state: String
-        /// When it has said so, by its own clock, in milliseconds since 1970.
+        /// When the record was written, by the replica's own clock, in milliseconds since 1970.
         package var time: Int64
         /// The latest format of entries that it reads, which is that of the latest rules that it
         /// knows; nil for the first ones.
         package var format: UInt8?
-        /// The process that says it: a random number.
+        /// The process that has written it: later processes have greater numbers.
         ///
         /// Nil in 0.1.
         package var process: UInt64?
@@ -33,7 +33,7 @@ package struct ClusterDirectory: Sendable {
         package var needsLog: Bool?
         /// Whether its disk is full, or nearly so; nil for no.
         ///
-        /// Earlier versions say nothing of it, and pass it over.
+        /// Earlier versions do not write it, and ignore it.
         package var isFull: Bool?
 
         package init(
@@ -58,7 +58,7 @@ package struct ClusterDirectory: Sendable {
         package let reason: String
     }
 
-    /// How long the log is kept for a replica that says nothing.
+    /// How long the log is kept for a silent replica.
     static let absenceMilliseconds: Int64 = 3_600_000
 
     private static let delete = "/etcdserverpb.KV/DeleteRange"
@@ -87,7 +87,7 @@ package struct ClusterDirectory: Sendable {
         Array("\(Self.replicas)\(name)/\(identity)".utf8)
     }
 
-    /// Says settings that all replicas must have, unless the cluster has some.
+    /// Sets the settings that all replicas must have, unless the cluster has some.
     ///
     /// - Parameters:
     ///   - settings: Those of this replica.
@@ -125,11 +125,11 @@ package struct ClusterDirectory: Sendable {
         }
     }
 
-    /// Changes the settings of the cluster, unless they are not these any more.
+    /// Changes the settings of the cluster, if they are still the expected ones.
     ///
     /// - Parameters:
-    ///   - settings: What they are.
-    ///   - changed: What they become.
+    ///   - settings: The expected settings.
+    ///   - changed: The new settings.
     ///   - completion: Told whether they are changed.
     package func change(
         _ settings: [UInt8],
@@ -147,7 +147,7 @@ package struct ClusterDirectory: Sendable {
         }
     }
 
-    /// Says what a replica is doing.
+    /// Writes the record of a replica.
     package func say(
         _ record: Record,
         of identity: String,
@@ -200,8 +200,8 @@ package struct ClusterDirectory: Sendable {
         }
     }
 
-    /// The records of all replicas, by their identities; also of other clusters, if they are
-    /// wanted, by their names before the identities.
+    /// Asks for the records of all replicas, by identity; or of all clusters, by name and identity
+    /// with a slash between them.
     package func records(
         ofAll isAll: Bool = false,
         completion: @escaping @Sendable (Result<[String: Record], Failure>) -> Void
@@ -231,8 +231,8 @@ package struct ClusterDirectory: Sendable {
         }
     }
 
-    /// The latest rules that all replicas know that have said something for some time; the first
-    /// ones if none has.
+    /// The latest rules that all replicas with a recent record know; the first ones if there is no
+    /// such replica.
     package static func rules(
         of records: [String: Record],
         heardWithin milliseconds: Int64,
@@ -270,7 +270,7 @@ package struct ClusterDirectory: Sendable {
         }
     }
 
-    /// Has etcd forget what no replica of any cluster needs.
+    /// Lets etcd forget the history that no replica of any cluster needs.
     ///
     /// - Parameters:
     ///   - now: The calendar's time, in milliseconds.
@@ -282,7 +282,7 @@ package struct ClusterDirectory: Sendable {
         let client = client
         records(ofAll: true) { result in
             guard case .success(let records) = result else { return completion(nil) }
-            // Asked behind the records: so no place of theirs is behind an end that is not known.
+            // Asked after the records: so no place in a record is after the end of its log.
             client.send(
                 EtcdClient.range,
                 EtcdRequest.range(Array(Self.logs.utf8), isPrefix: true, isKeysOnly: true),
@@ -306,7 +306,7 @@ package struct ClusterDirectory: Sendable {
         }
     }
 
-    /// Where the logs end, by the names of their clusters, and etcd itself.
+    /// The ends of the logs, by the names of their clusters, and of etcd itself.
     struct Ends {
         var logs: [String: LogPlace]
         var all: LogPlace
@@ -326,14 +326,15 @@ package struct ClusterDirectory: Sendable {
         }
     }
 
-    /// The place up to which no replica needs etcd's history: the lowest of those that were heard
-    /// of in the last hour; and of each cluster at least the highest one, whenever that was heard
-    /// of.
+    /// The place up to which no replica needs etcd's history.
     ///
-    /// Replicas that cannot use the log any more need nothing. What a cluster has acknowledged last
-    /// can be in the log alone. So one whose replicas are all gone for long finds its log when they
-    /// come back. A replica whose place is the end of its log needs nothing: so one without changes
-    /// does not hold what others write.
+    /// It is the lowest place of all clusters. That of a cluster is the lowest place in records of
+    /// the last hour; without such a record, the highest place in any record.
+    ///
+    /// Replicas that cannot use the log any more need nothing. The last acknowledged changes of a
+    /// cluster can be in the log alone. So a cluster whose replicas were all gone for long finds
+    /// its log when they come back. A replica whose place is the end of its log needs nothing: so a
+    /// cluster without changes does not keep the history of others.
     static func bound(of records: [String: Record], _ ends: Ends, at now: Int64) -> LogPlace? {
         let needing = records.filter { $0.value.needsLog != false }
         let clusters = Dictionary(grouping: needing) { String($0.key.prefix { $0 != "/" }) }

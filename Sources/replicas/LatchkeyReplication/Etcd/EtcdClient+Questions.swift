@@ -1,17 +1,17 @@
 internal import Dispatch
 
-// What a replica asks etcd before it takes part.
+// Questions of a replica to etcd before it takes part.
 
 extension EtcdClient {
     private static let questionTimeout = Duration.seconds(2)
     /// Longer than the longest request that etcd takes by default, as gRPC counts.
     private static let longKeyByteCount = 2_100_000
 
-    /// Asks each address by itself which cluster of etcd it is of, without a quorum.
+    /// Asks each address by itself for its cluster ID, without a quorum.
     ///
     /// - Parameters:
-    ///   - key: One that may be read.
-    ///   - access: Other addresses and certificates than the present ones.
+    ///   - key: A key that may be read.
+    ///   - access: The addresses and certificates; nil for the present ones.
     ///   - completion: Given the answers in the order of the addresses: the cluster ID, or why
     ///     there is none.
     package func survey(
@@ -21,7 +21,7 @@ extension EtcdClient {
     ) {
         let (servers, trust) = access ?? connections
         let survey = EtcdSurvey(count: servers.count) { [queue] channels, answers in
-            // The thread of the last channel is here, and must not free it.
+            // This is the thread of the last channel, which must not free that channel.
             queue.async {
                 withExtendedLifetime(channels) {}
                 completion(answers)

@@ -11,7 +11,7 @@ extension EtcdClient {
         let call: EtcdTroubles.Call
         fileprivate let isCancelled: Guarded<Bool>
 
-        /// Lets the server send so many bytes more.
+        /// Lets the server send this many more bytes.
         func consume(_ byteCount: Int) { channel?.consume(number, byteCount) }
 
         func cancel() {
@@ -22,8 +22,8 @@ extension EtcdClient {
 
     /// A call that has any number of answers until it ends.
     ///
-    /// The server sends a window of them ahead of what was consumed; ``hears(_:on:)`` is to be told
-    /// of them.
+    /// The server sends at most a window of bytes ahead of consumption; the caller gives each
+    /// answer to ``hears(_:on:)``.
     ///
     /// - Returns: Nil, and nothing is called, if there is no connection.
     func stream(
@@ -67,9 +67,9 @@ extension EtcdClient {
     /// The member of a stream has answered.
     ///
     /// - Parameters:
-    ///   - cluster: The cluster ID in the answer; nil if it is none of etcd.
+    ///   - cluster: The cluster ID in the answer; nil if it is not an answer of etcd.
     ///   - stream: The stream.
-    /// - Returns: The failure that this is; nil if all is well.
+    /// - Returns: The failure, if the answer is wrong or of another cluster; else nil.
     func hears(_ cluster: UInt64?, on stream: Stream?) -> EtcdFailure? {
         guard let stream else { return nil }
         guard let cluster else {

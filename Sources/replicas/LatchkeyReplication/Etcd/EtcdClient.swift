@@ -4,13 +4,13 @@ internal import LatchkeySync
 /// Calls of one etcd cluster: one connection at a time, to one of its members.
 ///
 /// **Design.** `state` has the channel. When that ends, its owner is told, and the next call opens
-/// one to the next member. A call that fails in a way in which another member could answer
-/// otherwise ends the channel, too: one whose answer is late, unless something else has come
-/// meanwhile (a member that was cut off from the others still answers pings, and one that is only
-/// slow still delivers), and one to a learner, or to a member of another cluster of etcd.
-/// ``EtcdMembers`` says which member is next, and when there is a pause.
+/// one to the next member. A failed call ends the channel, too, if another member could answer
+/// differently: a call whose answer is late, unless another answer has come meanwhile (a member
+/// that is cut off from the others still answers pings, and a slow one still delivers); and a call
+/// to a learner, or to a member of another etcd cluster. ``EtcdMembers`` says which member is next,
+/// and when there is a pause.
 ///
-/// Once the cluster ID is known, a call waits until the member of its channel has said its own: no
+/// Once the cluster ID is known, a call waits until the member of its channel has told its own: no
 /// entry is put into the log of another etcd, and nothing there is compacted. `state` is not held
 /// while anything is called.
 package final class EtcdClient: Sendable {
@@ -18,7 +18,7 @@ package final class EtcdClient: Sendable {
         var members: EtcdMembers
         var trust: EtcdTrust
         var channel: RPCChannel?
-        /// Counts the channels, so that what a former one brings is known.
+        /// Counts the channels, so that events of a former one are recognized.
         var generation: UInt64 = 0
         /// Whether the member of the channel has said that it is of the known cluster.
         var isVerified = false
@@ -28,18 +28,18 @@ package final class EtcdClient: Sendable {
         var isClosed = false
     }
 
-    /// What the members that answer are of.
+    /// The cluster of the members that answer.
     package enum Membership: Sendable, Equatable {
-        /// One of the known cluster has answered last, or none has answered.
+        /// A member of the known cluster has answered last, or none has answered.
         case known
-        /// One of another cluster of etcd has, and no answer of the known one has come since; what
-        /// is to be said, in a sentence.
+        /// A member of another etcd cluster has answered, and none of the known one since; with the
+        /// message.
         case strangers(String)
-        /// The last answer of each address was one of another cluster; what is to be said.
+        /// The last answer of each address came from another cluster; with the message.
         case onlyStrangers(String)
     }
 
-    /// What a call is for; each is refused by itself.
+    /// The use of a call; etcd can refuse each use by itself.
     package enum Use: String, Sendable, CaseIterable {
         case log = "the log"
         case record = "the record of this replica"
@@ -50,7 +50,7 @@ package final class EtcdClient: Sendable {
 
     static let put = "/etcdserverpb.KV/Put"
     static let range = "/etcdserverpb.KV/Range"
-    /// A key that those may read who may read the log, and that is not there.
+    /// A key that does not exist, and that a user who may read the log may read.
     private static let readableKey = Array("/latchkey/".utf8)
 
     private let state: Guarded<State>
@@ -59,7 +59,7 @@ package final class EtcdClient: Sendable {
 
     /// - Parameters:
     ///   - servers: The members.
-    ///   - trust: What they are verified with.
+    ///   - trust: The authorities and the certificate.
     ///   - first: The member to begin with.
     package convenience init(_ servers: [EtcdServer], _ trust: EtcdTrust, first: Int = 0) {
         self.init(servers, trust, first: first) { .now }
@@ -82,8 +82,8 @@ package final class EtcdClient: Sendable {
     /// - Parameters:
     ///   - path: The method.
     ///   - request: The request's message.
-    ///   - kind: That of the answer.
-    ///   - use: What the call is for; nil if its failure is none.
+    ///   - kind: The kind of the answer.
+    ///   - use: The use of the call; nil if a failure does not count.
     ///   - timeout: The call ends after this time.
     ///   - completion: Given the answer, or how the call has failed.
     func send(
@@ -126,7 +126,7 @@ package final class EtcdClient: Sendable {
         _ completion: @escaping @Sendable (Result<EtcdAnswer, EtcdFailure>) -> Void
     ) {
         let answer = Guarded<[UInt8]?>(nil)
-        // Not the channel, whose thread drops this at last.
+        // The closures do not capture the channel, whose thread drops them.
         let (generation, successCount) = (opened?.generation ?? 0, state.read { $0.successCount })
         let number = opened?.channel.call(
             path,
@@ -145,7 +145,7 @@ package final class EtcdClient: Sendable {
                 )
             }
         )
-        // Not at once: who tries again must not do so inside of this call.
+        // Not at once: a retry must not run inside this call.
         if number == nil { queue.async { completion(.failure(.unconnected)) } }
     }
 
@@ -193,12 +193,12 @@ package final class EtcdClient: Sendable {
     /// How long to wait after a failure, before the next call.
     var pause: Duration { state.read { $0.members.pause } }
 
-    /// Why no server answers, and which one was tried last; nil if one does.
+    /// Why no server answers, with the address that was tried last; nil if one does.
     package var trouble: String? { state.read { $0.members.trouble } }
 
     package var membership: Membership { state.read { $0.members.membership } }
 
-    /// What there is to say of the calls now.
+    /// The current report on the calls.
     package var report: EtcdReport {
         state.read { state in
             EtcdReport(
@@ -211,8 +211,8 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// Takes answers of this cluster of etcd only; those of others are failures, and their members
-    /// are passed over.
+    /// Takes answers of this etcd cluster only; those of others are failures, and their members are
+    /// skipped.
     package func expect(cluster: UInt64) {
         state.write { state in
             if state.members.expected != cluster { state.isVerified = false }
@@ -246,7 +246,7 @@ package final class EtcdClient: Sendable {
     struct Opened {
         let channel: RPCChannel
         let generation: UInt64
-        /// Whether a call can be made before the member has said what it is of.
+        /// Whether a call needs no question for the member's cluster ID first.
         let isVerified: Bool
     }
 
@@ -301,7 +301,7 @@ package final class EtcdClient: Sendable {
         if let failure { throw failure }
     }
 
-    /// A member has answered; a stranger's channel ends.
+    /// Takes the cluster ID of an answer; the channel of a stranger ends.
     func hears(
         of cluster: UInt64,
         _ generation: UInt64,
@@ -325,12 +325,12 @@ package final class EtcdClient: Sendable {
         return sentence.map { .stranger($0) }
     }
 
-    /// Ends the channel of a call that another member could answer otherwise.
+    /// Ends the channel of a call that another member could answer differently.
     func leaves(_ generation: UInt64, _ failure: EtcdFailure) {
         if failure.isOfMember { ends(generation, failure.reason) }
     }
 
-    /// The channel of a generation has ended, or is to end; nothing if that was done here.
+    /// Ends the channel of a generation, unless that was done before.
     private func ends(_ generation: UInt64, _ reason: String) {
         let former = state.write { state -> RPCChannel? in
             guard state.generation == generation, state.channel != nil else { return nil }
@@ -340,7 +340,7 @@ package final class EtcdClient: Sendable {
         free(former)
     }
 
-    /// The thread of a channel is here, and frees what is left of it later.
+    /// Frees a channel later: this can be the channel's own thread.
     private func free(_ channel: RPCChannel?) {
         guard let channel else { return }
         queue.async { withExtendedLifetime(channel) {} }

@@ -1,6 +1,6 @@
-/// What kind of failure a call of etcd has ended with.
+/// The kind of failure of an etcd call.
 package enum EtcdFailureKind: String, Sendable, CaseIterable {
-    /// No member is reached, or it has no leader, ends, or is a learner.
+    /// No member is reached, or the member has no leader, ends, or is a learner.
     case unavailable
     /// There was no answer in time.
     case late
@@ -14,7 +14,7 @@ package enum EtcdFailureKind: String, Sendable, CaseIterable {
     case corrupt
     /// The request is too long for etcd.
     case tooLarge = "too-large"
-    /// All else.
+    /// Any other failure.
     case other
 }
 
@@ -22,7 +22,7 @@ package enum EtcdFailureKind: String, Sendable, CaseIterable {
 enum EtcdFailure: Error, Equatable, Sendable {
     /// There is no connection to any member: the call was not made.
     case unconnected
-    /// The answer is none of etcd.
+    /// The answer is not one of etcd.
     case invalid
     /// A member of another cluster of etcd has answered; which one, in a sentence.
     case stranger(String)
@@ -33,7 +33,7 @@ enum EtcdFailure: Error, Equatable, Sendable {
         self = .status(status)
     }
 
-    /// Of what etcd says of a watch that it ends: the text of a status, as gRPC for Go writes it.
+    /// From etcd's reason for the end of a watch: the text of a status, as gRPC for Go writes it.
     init(cancelled reason: String) {
         let mark = "rpc error: code = PermissionDenied desc = "
         if reason.hasPrefix(mark) {
@@ -66,7 +66,7 @@ enum EtcdFailure: Error, Equatable, Sendable {
         }
     }
 
-    /// Whether another member could answer otherwise.
+    /// Whether another member could answer differently.
     var isOfMember: Bool {
         switch self {
         case .unconnected: false
@@ -88,7 +88,7 @@ enum EtcdFailure: Error, Equatable, Sendable {
 }
 
 extension RPCChannel.Status {
-    /// The statuses of gRPC that are told apart
+    /// The statuses of gRPC that are distinguished
     /// (https://github.com/grpc/grpc/blob/master/doc/statuscodes.md).
     fileprivate enum Code: Int {
         case cancelled = 1
@@ -109,7 +109,7 @@ extension RPCChannel.Status {
         self.init(code: code.rawValue, reason: reason)
     }
 
-    /// etcd's own bound is the first one, and that of gRPC, which is greater, the second one.
+    /// The first text is for etcd's own limit, the second one for that of gRPC, which is greater.
     fileprivate var isTooLarge: Bool {
         reason.contains("request is too large") || reason.contains("larger than max")
     }
@@ -121,7 +121,7 @@ extension RPCChannel.Status {
         reason.contains("user name is empty") || reason.contains("authentication failed")
     }
 
-    /// Of etcd 3.4 it is "unavailable", and later ones say that a condition does not hold.
+    /// The status is "unavailable" in etcd 3.4, and "failed precondition" in later versions.
     private var isRoleOfMember: Bool {
         reason.contains("not supported for learner") || reason.contains("not leader")
     }
@@ -134,7 +134,7 @@ extension RPCChannel.Status {
         switch Code(rawValue: code) {
         case .late: return .late
         case .denied, .unauthenticated: return .denied
-        // Its connection was given up here, for another call.
+        // The connection was given up here, because of another call.
         case .cancelled: return .unavailable
         case .dataLoss: return .corrupt
         // The connection was not made.
@@ -143,7 +143,7 @@ extension RPCChannel.Status {
         }
     }
 
-    /// Not those that say what is wrong with the request, or with etcd as a whole.
+    /// False for errors in the request, or in etcd as a whole.
     fileprivate var isOfMember: Bool {
         switch Code(rawValue: code) {
         case .cancelled, .unknown, .late, .aborted, .unimplemented, .internal, .unavailable,
@@ -157,7 +157,7 @@ extension RPCChannel.Status {
 }
 
 extension LogAppend {
-    /// What a failed put means for its entry.
+    /// The outcome of a failed put for its entry.
     init(_ failure: EtcdFailure) {
         switch failure {
         case .status(let status) where status.isTooLarge: self = .tooLarge(failure.reason)

@@ -1,12 +1,13 @@
 internal import LatchkeySync
 
-// Whether the key has the log of the place, and all behind it. All of it is called on `queue`.
+// Checks that the key has the log of the place, and all entries after it. All of it runs on
+// `queue`.
 
 extension EtcdLog {
-    /// A log that ends before the place is another one, or was restored from an earlier backup.
+    /// Compares the place with the log: one that ends before is another log, or an earlier backup.
     func check(_ now: Following) {
         ask(EtcdRequest.range(key), now) { log, answer in
-            // It asks for no revision.
+            // Only a question for a revision can get no answer.
             guard let answer else { return log.ends(.invalid, now.generation) }
             let value = answer.values.first
             if let reason = log.objection(to: value, now) { return log.leaves(reason, now) }
@@ -14,10 +15,10 @@ extension EtcdLog {
             if end < now.place {
                 if log.isCurrent(now) { now.receive(.wentBack(end: end)) }
             } else if end == now.place {
-                // All between is other keys', and etcd can have forgotten it.
+                // The revisions between are of other keys, and etcd can have forgotten them.
                 log.checked(value, from: answer.header.revision + 1, now, answer)
             } else if now.place == .start {
-                // From the first entry: what is before is other keys', and can be forgotten.
+                // From the first entry: earlier revisions are of other keys, and can be forgotten.
                 log.checked(nil, from: value?.created ?? 1, now, answer)
             } else {
                 log.look(now, answer)
@@ -25,7 +26,7 @@ extension EtcdLog {
         }
     }
 
-    /// Why the key has another log than the one of the place.
+    /// Why the key has another log than that of the place; nil if it does not.
     func objection(to value: EtcdKeyValue?, _ now: Following) -> String? {
         let known = created.read { $0 }
         guard let value else {
@@ -55,7 +56,8 @@ extension EtcdLog {
         }
     }
 
-    /// Asks for the first revision that etcd has: a watch from an earlier one says it.
+    /// Asks for the first revision that etcd has: the answer to a watch from an earlier one says
+    /// it.
     func findCompaction(_ now: Following) {
         let found = Guarded(false)
         let stream = Guarded<EtcdClient.Stream?>(nil)
@@ -86,17 +88,17 @@ extension EtcdLog {
         stream.write { $0 = opened }
     }
 
-    /// Looks at what the key had at the first revision that etcd has: if that is the entry at the
-    /// place, nothing behind the place is forgotten.
+    /// Looks at the key at the first revision that etcd has: if that is the entry at the place,
+    /// etcd has forgotten nothing after the place.
     func look(behind compacted: UInt64, _ now: Following) {
         ask(EtcdRequest.range(key, at: compacted), now) { log, answer in
-            // It has just forgotten more.
+            // etcd has just forgotten more.
             guard let answer else { return log.ends(.unconnected, now.generation) }
             let value = answer.values.first
             if let value, let reason = log.objection(to: value, now) {
                 log.leaves(reason, now)
             } else if LogPlace(value?.modified ?? 0) > now.place {
-                // Also if it is the next one: what is at the place cannot be compared any more.
+                // Also if it is the next entry: the one at the place cannot be compared any more.
                 if log.isCurrent(now) { now.receive(.compacted) }
             } else if value == nil, now.place != .start {
                 log.leaves("\(log.name) was not there at revision \(compacted).", now)
@@ -106,7 +108,7 @@ extension EtcdLog {
         }
     }
 
-    /// Asks for the key; without an answer, if etcd has forgotten the revision that is asked for.
+    /// Asks for the key; the answer is nil if etcd has forgotten the requested revision.
     func ask(
         _ request: [UInt8],
         _ now: Following,
@@ -133,7 +135,7 @@ extension EtcdLog {
         following.read { $0?.generation == now.generation }
     }
 
-    /// The log is that of the place, as far as can be known here.
+    /// The log is that of the place, as far as this can be checked.
     func checked(
         _ last: EtcdKeyValue?,
         from revision: UInt64,
@@ -152,7 +154,7 @@ extension EtcdLog {
         connect()
     }
 
-    /// Tells which log this is, if that is not what was told last.
+    /// Reports the identity of the log, unless it was reported last.
     func identifies(_ cluster: UInt64, _ made: UInt64?, _ now: Following) {
         if let made { created.write { $0 = made } }
         let identity = LogIdentity(etcd: cluster, created: created.read { $0 })

@@ -7,35 +7,35 @@ internal import LatchkeySync
 /// of the key delivers all values in the order of revisions, each once
 /// (https://etcd.io/docs/v3.4/learning/api_guarantees/).
 ///
-/// **Design.** `queue` does all that follows: it opens a watch, checks what comes, and opens the
-/// next one behind the last place that came, when one ends. The server sends no more than a window
-/// ahead of what was received, so the backlog of one that is late or waits for its disk stays
-/// there. The answers of other calls come on the thread of their connection. A watch asks for a
-/// leader: else one at a member without quorum would stay silent.
+/// **Design.** `queue` does all the following: it opens a watch, checks its answers, and when the
+/// watch ends, opens the next one after the last place that came. The server sends at most a window
+/// ahead of consumption, so the backlog of a replica that is late or waits for its disk stays at
+/// the server. The answers of other calls come on the thread of their connection. A watch requires
+/// a leader: else a watch at a member without quorum would stay silent.
 ///
-/// Before each watch the key is compared with the place and with what is known of the log: another
-/// member, or the same one behind a restart, can be one of another log. Where etcd has forgotten
-/// the entry at the place, the first revision that it still has tells whether anything is missed.
+/// Before each watch the key is compared with the place and with the known identity of the log:
+/// another member, or the same one after a restart, can have another log. If etcd has forgotten the
+/// entry at the place, the first revision that it still has shows whether entries are missing.
 package final class EtcdLog: ReplicatedLog {
     struct Following: Sendable {
         var place: LogPlace
         /// The revision of etcd from which the next watch delivers.
         var from: UInt64 = 0
         let receive: @Sendable (LogEvent) -> Void
-        /// Counts the watches, so that what a former one sends is known.
+        /// Counts the watches, so that answers of a former one are recognized.
         var generation: UInt64 = 0
         var stream: EtcdClient.Stream?
-        /// Of the stream, what was executed and is not said yet.
+        /// The executed bytes of the stream that are not reported as consumed yet.
         var consumed = 0
         var isConnected = false
         /// Whether the end of the log was compared with the place.
         var isChecked = false
-        /// What `receive` was told last.
+        /// The identity that `receive` was told last.
         var identity: LogIdentity?
     }
 
     static let watch = "/etcdserverpb.Watch/Watch"
-    /// etcd answers after 7 s that it has no quorum; others who wait are told before.
+    /// etcd answers after 7 s that it has no quorum; clients that wait are told before.
     private static let appendTimeout = Duration.seconds(8)
     static let endTimeout = Duration.milliseconds(1500)
 
@@ -49,7 +49,7 @@ package final class EtcdLog: ReplicatedLog {
     /// - Parameters:
     ///   - client: The connection.
     ///   - key: The one whose values are the log.
-    ///   - log: What is known of the log; another one is told, and not followed.
+    ///   - log: The known identity of the log; another log is reported, and not followed.
     package init(_ client: EtcdClient, key: [UInt8], log: LogIdentity? = nil) {
         self.client = client
         self.key = key
@@ -106,12 +106,12 @@ package final class EtcdLog: ReplicatedLog {
         queue.async { [self] in connect() }
     }
 
-    /// Ends the connection to etcd: behind the call nothing is received or put any more.
+    /// Ends the connection to etcd: after the call nothing is received or put any more.
     package func stop() {
         let former = following.write { $0.take() }
         former?.stream?.cancel()
         client.close()
-        // What came before is executed.
+        // Waits until the entries that came before are executed.
         queue.sync {}
     }
 
@@ -119,7 +119,7 @@ package final class EtcdLog: ReplicatedLog {
         queue.async { [self] in body(self) }
     }
 
-    /// Compares the place with the end of the log, and opens a watch behind it.
+    /// Compares the place with the end of the log, and opens a watch after it.
     func connect() {
         guard let now = following.read({ $0 }) else { return }
         guard now.isChecked else { return check(now) }
@@ -157,7 +157,7 @@ package final class EtcdLog: ReplicatedLog {
         }
         if answer.isCancelled {
             if answer.compacted > 0 {
-                // What was cancelled stays open until it is ended here.
+                // The stream of a cancelled watch stays open until it is ended here.
                 let next = following.write { following -> Following? in
                     following?.generation += 1
                     return following
@@ -165,7 +165,7 @@ package final class EtcdLog: ReplicatedLog {
                 now.stream?.cancel()
                 if let next { look(behind: answer.compacted, next) }
             } else {
-                // Also without the right to read: it is no status of gRPC then.
+                // Also for a missing right to read: then there is no gRPC status.
                 let failure = EtcdFailure(cancelled: answer.reason)
                 if let call = now.stream?.call { client.notes(failure, call) }
                 ends(failure, generation)
@@ -176,7 +176,7 @@ package final class EtcdLog: ReplicatedLog {
         }
     }
 
-    /// Delivers an entry; false if the log goes on no more.
+    /// Delivers an entry; false if the log has ended.
     private func take(_ event: EtcdWatchAnswer.Event, _ cluster: UInt64, _ now: Following) -> Bool {
         let value = event.value
         if event.isDeletion {
@@ -187,7 +187,7 @@ package final class EtcdLog: ReplicatedLog {
             leaves(madeAgain(value, known), now)
             return false
         }
-        // Not for each entry: what is told is known to be the same then.
+        // Not for each entry: usually the identity is still the same.
         if now.identity?.created != value.created { identifies(cluster, value.created, now) }
         let place = LogPlace(value.modified)
         let isCurrent = following.write { following in
@@ -230,7 +230,7 @@ package final class EtcdLog: ReplicatedLog {
             now.generation += 1
             following?.stream = nil
             following?.isConnected = false
-            // Another member, or the same one behind a restart, can be one of another log.
+            // Another member, or the same one after a restart, can have another log.
             following?.isChecked = false
             return now
         }

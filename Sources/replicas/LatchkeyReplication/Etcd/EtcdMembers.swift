@@ -1,4 +1,4 @@
-/// Which member of etcd the next connection goes to, and which ones are of another cluster.
+/// Chooses the etcd member for the next connection, and knows which ones are of another cluster.
 ///
 /// **Design.** A value without clocks or connections: ``EtcdClient`` keeps it under its lock. The
 /// members take their turns. Once all have failed in a row, there is a pause before each
@@ -10,9 +10,9 @@ struct EtcdMembers: Sendable {
     private(set) var servers: [EtcdServer]
     /// The cluster ID of etcd, once it is known.
     private(set) var expected: UInt64?
-    /// The cluster IDs of the addresses that have last answered with another one.
+    /// The cluster IDs of the addresses whose last answer came from another cluster.
     private var strangers: [Int: UInt64] = [:]
-    /// Whether no member of the known cluster has answered since a stranger has.
+    /// Whether no member of the known cluster has answered since a stranger answered.
     private var isStrange = false
     /// The address of the last connection, and that of the next one.
     private var (current, next): (Int, Int)
@@ -48,7 +48,8 @@ struct EtcdMembers: Sendable {
 
     /// The last connection has failed, or its member cannot answer.
     ///
-    /// The address may have a member of the known cluster that is down: it is no stranger any more.
+    /// The address may have a member of the known cluster that is down: it does not count as a
+    /// stranger any more.
     mutating func fails(_ reason: String, at now: ContinuousClock.Instant) {
         strangers[current] = nil
         count("\(servers[current].text): \(reason)", at: now)
@@ -65,10 +66,10 @@ struct EtcdMembers: Sendable {
     /// - Parameters:
     ///   - cluster: The cluster ID in its answer.
     ///   - isCurrent: Whether it is that of the last connection.
-    ///   - isQuestion: Whether it only says of which cluster the member is: one without a leader,
-    ///     and a learner, answer that, too.
+    ///   - isQuestion: Whether the answer only gives the cluster ID: a member without a leader, and
+    ///     a learner, answer that, too.
     ///   - now: The time.
-    /// - Returns: What is to be said if it is a stranger.
+    /// - Returns: The message, if it is a stranger.
     mutating func answers(
         _ cluster: UInt64,
         isCurrent: Bool,
@@ -102,14 +103,15 @@ struct EtcdMembers: Sendable {
         isStrange = false
     }
 
-    /// Goes on with other addresses, from one of them on: not all replicas with the first one.
+    /// Goes on with other addresses, from a random one on: not all replicas begin with the first
+    /// one.
     mutating func use(_ servers: [EtcdServer]) {
         let expected = expected
         self = Self(servers, first: Int.random(in: 0..<servers.count))
         self.expected = expected
     }
 
-    /// What is to be said of each address that has last answered with another cluster ID.
+    /// The messages about addresses whose last answer had another cluster ID.
     var strangerSentences: [String] {
         guard let expected else { return [] }
         return strangers.sorted { $0.key < $1.key }.map { sentence($0.key, $0.value, expected) }

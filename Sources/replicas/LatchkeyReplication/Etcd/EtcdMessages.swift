@@ -26,7 +26,7 @@ struct EtcdKeyValue: Equatable {
     }
 }
 
-/// What stands in front of each answer: the cluster that gives it, and its latest revision.
+/// The header of each answer: the cluster that gives it, and its latest revision.
 struct EtcdHeader: Equatable {
     var cluster: UInt64 = 0
     var revision: UInt64 = 0
@@ -62,9 +62,9 @@ enum EtcdRequest {
         .message { $0.put(key, value) }
     }
 
-    /// A range of one key, or of all that begin with it; at a revision, if it is not 0.
+    /// A range of one key, or of all keys that begin with it; at a revision, if it is not 0.
     ///
-    /// A local one is answered without a quorum, with what the member has.
+    /// A local range is answered without a quorum, from the member's own data.
     static func range(
         _ key: [UInt8],
         at revision: UInt64 = 0,
@@ -85,7 +85,7 @@ enum EtcdRequest {
         .message { $0.add(1, key) }
     }
 
-    /// Puts a key unless it is there, and says what is there.
+    /// Puts a key unless it exists; then it reads the key.
     static func putIfMissing(_ key: [UInt8], _ value: [UInt8]) -> [UInt8] {
         .message { message in
             message.add(
@@ -152,7 +152,7 @@ enum EtcdRequest {
         .message { $0.add(1, revision) }
     }
 
-    /// The first key behind all that begin with a prefix.
+    /// The first key after all keys that begin with a prefix.
     static func end(ofPrefix prefix: [UInt8]) -> [UInt8] {
         var end = prefix
         while let last = end.popLast() {
@@ -201,7 +201,7 @@ struct EtcdAnswer {
         }
     }
 
-    /// Adds what a range inside a transaction has found.
+    /// Adds the values that a range inside a transaction has found.
     private mutating func add(
         response bytes: ArraySlice<UInt8>
     ) throws(ProtobufReader.InvalidMessage) {
@@ -213,7 +213,7 @@ struct EtcdAnswer {
     }
 }
 
-/// A part of what a watch has to say.
+/// An answer of a watch.
 struct EtcdWatchAnswer {
     /// A change of the key.
     struct Event: Equatable {
@@ -224,9 +224,9 @@ struct EtcdWatchAnswer {
 
     var header = EtcdHeader()
     var isCancelled = false
-    /// The first revision that is still there, if the one asked for is not.
+    /// The first revision that etcd still has, if it does not have the requested one.
     var compacted: UInt64 = 0
-    /// Why it was cancelled otherwise, if etcd says it.
+    /// Another reason for the cancellation, if etcd gives one.
     var reason = ""
     /// In the order of their revisions.
     var events: [Event] = []

@@ -1,16 +1,15 @@
-/// What the client of etcd says of its calls at one moment.
+/// The report of the etcd client on its calls at one moment.
 package struct EtcdReport: Sendable {
     /// Why no server answers; nil if one does.
     package var trouble: String?
     package var membership = EtcdClient.Membership.known
-    /// What is to be said of each address that is of another etcd, also while one of the known one
-    /// answers.
+    /// The messages about addresses of another etcd, also while a member of the known one answers.
     package var strangers: [String] = []
-    /// Why calls were refused last, by what they were for; without those that were answered since.
+    /// The reasons of the last refused calls, by use; without calls that were answered since.
     ///
-    /// What keeps all calls from being made is in ``trouble``, and not here.
+    /// A reason that stops all calls is in ``trouble``, and not here.
     package var troubles: [EtcdClient.Use: String] = [:]
-    /// How many calls have failed, by kinds.
+    /// How many calls have failed, by kind.
     package var failureCounts: [EtcdFailureKind: UInt64] = [:]
 
     package init() {}

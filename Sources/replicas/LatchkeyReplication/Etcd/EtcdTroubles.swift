@@ -1,6 +1,6 @@
-/// What has failed of the calls of etcd: why, and how often.
+/// The failures of etcd calls: their reasons and counts.
 struct EtcdTroubles: Sendable {
-    /// A call, as far as it is refused by itself: what it is for, and its method.
+    /// A kind of call that etcd can refuse by itself: its use and its method.
     struct Call: Sendable, Hashable {
         let use: EtcdClient.Use
         let path: String
@@ -9,16 +9,16 @@ struct EtcdTroubles: Sendable {
     private struct Trouble: Sendable {
         let reason: String
         let kind: EtcdFailureKind
-        /// Whether another member could answer otherwise.
+        /// Whether another member could answer differently.
         let isOfMember: Bool
     }
 
     private var troubles: [Call: Trouble] = [:]
     private(set) var counts: [EtcdFailureKind: UInt64] = [:]
 
-    /// What was refused last, by uses.
+    /// The reasons of the last refused calls, by use.
     ///
-    /// Connections that fail are not in it: ``EtcdClient/trouble`` tells of them.
+    /// Failed connections are not in it: they are in ``EtcdClient/trouble``.
     var byUse: [EtcdClient.Use: String] {
         let sorted = troubles.sorted { $0.key.path < $1.key.path }
         return Dictionary(sorted.map { ($0.key.use, $0.value.reason) }) { one, other in
@@ -27,7 +27,7 @@ struct EtcdTroubles: Sendable {
     }
 
     mutating func add(_ failure: EtcdFailure, of call: Call) {
-        // It is an answer like another one.
+        // A compacted revision is a normal answer.
         guard !failure.isCompacted else { return }
         counts[failure.kind, default: 0] += 1
         switch failure.kind {
@@ -43,7 +43,7 @@ struct EtcdTroubles: Sendable {
 
     /// A call has been answered.
     ///
-    /// A log that takes one put is not full for others, which may come much later.
+    /// If etcd takes one put, it is not full for others, which may come much later.
     mutating func remove(_ call: Call) {
         guard !troubles.isEmpty else { return }
         troubles = troubles.filter { other, trouble in

@@ -1,6 +1,6 @@
 package import LatchkeyStore
 
-/// What one replica adds to the log at once: the changes of its waiting clients.
+/// An entry that one replica adds to the log: the changes of its waiting clients.
 ///
 /// | Part | Bytes |
 /// |---|---|
@@ -8,9 +8,9 @@ package import LatchkeyStore
 /// | writer: its incarnation | 8 |
 /// | sequence number of the writer | varint |
 /// | clock of the writer, milliseconds since 1970 | varint |
-/// | flags | 1: bit 0 asks for a mark behind this entry, 1 raises the rules, 2 begins a life |
+/// | flags | 1: bit 0 asks for a mark after this entry, 1 raises the rules, 2 begins a life |
 /// | earlier mark: place, revision, hash | varint, varint, 8; place 0 for none |
-/// | revision behind which the life begins | varint; nothing without bit 2 |
+/// | revision after which the life begins | varint; nothing without bit 2 |
 /// | changes | number as varint; each: author, key, fingerprint, then change |
 /// | author | length as varint, bytes; empty for none |
 /// | key | length as varint, bytes; empty if the request has none |
@@ -22,25 +22,25 @@ package import LatchkeyStore
 /// An upgrade goes replica by replica, so a later version of the program executes entries by the
 /// earlier rules, too. Each replica says in its record of ``ClusterDirectory`` the latest rules
 /// that it knows. Once all replicas of the last hour know later ones, an entry of their format
-/// raises the rules: it and all behind it are decided by them. A replica that was away for longer
-/// finds an entry that it does not read: it stops, and says so.
+/// raises the rules: it and all entries after it are decided by them. A replica that was away for
+/// longer finds an entry that it cannot read: it stops, and says so.
 ///
-/// Behind that entry, no replica executes one of an earlier format. Who has written it sends its
-/// changes again, if it knows the rules.
+/// After that entry, no replica executes one of an earlier format. Its writer sends the changes
+/// again, if it knows the rules.
 ///
-/// A *life* begins where etcd can have been restored from a backup: what the log had behind the
-/// backup is lost, but clients know its revisions. All replicas go on behind a revision that is
-/// above all of them (``Revision/laterLife(of:at:)``), so no revision is given twice. The first
-/// rules know no lives.
+/// A *life* begins where etcd can have been restored from a backup: entries after the backup are
+/// lost, but clients know their revisions. All replicas go on after a revision that is above all of
+/// these (``Revision/laterLife(of:at:)``), so no revision is used twice. The first rules have no
+/// lives.
 package struct LogEntry: Sendable {
-    /// A change, who has made it, and what its request is known by.
+    /// A change, its author, and the identity of its request.
     package struct Proposal: Sendable {
         package let author: [UInt8]
         package let identity: RequestIdentity?
         package let change: Change
     }
 
-    /// A state that all replicas have behind an entry.
+    /// A state that all replicas have after an entry.
     package struct Mark: Sendable, Equatable {
         package let place: LogPlace
         package let revision: Revision
@@ -53,26 +53,27 @@ package struct LogEntry: Sendable {
         }
     }
 
-    /// The latest time of an entry: sums with times to live, and clocks that are set to it, fit.
+    /// The latest time of an entry: sums with times to live, and clocks set to it, do not overflow.
     static let millisecondsMax = InputCheck.millisecondsMax
 
-    /// What stands before the changes.
+    /// The part of an entry before the changes.
     package struct Head: Sendable, Equatable {
-        /// What the entry is decided by, if it is in the place of its rules.
+        /// The rules that the entry is decided by, if they are those of its place.
         package var rules = RuleLevel.first
-        /// Whether it and all entries behind it are decided by its rules, and none was before it.
+        /// Whether it raises the rules: its rules decide it and all entries after it, and none
+        /// before it.
         package var raisesRules = false
         package let writer: UInt64
         package var sequence: UInt64
         package let time: Timestamp
         package let asksForMark: Bool
         package let earlier: Mark?
-        /// The revision behind which all replicas go on, if it is above theirs.
+        /// The revision after which all replicas go on, if it is above theirs.
         package var life: Revision?
     }
 
     package let head: Head
-    /// Not those of an entry that is not executed.
+    /// Empty for an entry that is not executed.
     package let proposals: [Proposal]
 
     /// Why bytes are not an entry.
@@ -82,13 +83,13 @@ package struct LogEntry: Sendable {
         case damaged
     }
 
-    /// Reads an entry, whose changes keep its memory.
+    /// Reads an entry; its changes keep the memory of the bytes.
     ///
     /// - Parameters:
     ///   - bytes: Those of the log.
-    ///   - rules: Those of its place. One of earlier rules is not executed, so its changes are not
-    ///     read: they need not be such as the rules allow.
-    ///   - known: One of later rules is not read.
+    ///   - rules: Those of its place. An entry of earlier rules is not executed, so its changes are
+    ///     not read: they need not obey the rules.
+    ///   - known: The latest known rules; an entry of later ones is not read.
     /// - Throws: If it is damaged, or of later rules.
     package init(
         decoding bytes: [UInt8],
@@ -117,7 +118,7 @@ package struct LogEntry: Sendable {
         let place = LogPlace(try reader.number())
         let revision = try reader.number()
         let mark = Mark(place: place, revision: revision, hash: try reader.eightBytes())
-        // A replica of 0.1 looks at no other bit than the first.
+        // A replica of 0.1 looks at the first bit only.
         let flagsKnown = rules > .first ? flags : flags & 1
         let life = flagsKnown & 4 == 0 ? nil : try reader.revision()
         head = Head(
@@ -153,7 +154,7 @@ package struct LogEntry: Sendable {
 struct LogEntryWriter: Sendable {
     /// How many changes an entry has at most.
     static let changeCountMax = 4096
-    /// What stands before the changes, at most.
+    /// The longest part before the changes.
     static let headByteCountMax = 1 + 8 + 10 + 10 + 1 + 10 + 10 + 8 + 10 + 3
 
     private var changes = BinaryWriter()
@@ -189,7 +190,7 @@ struct LogEntryWriter: Sendable {
         entry.bytes.append(head.rules.rawValue)
         entry.add(eightBytes: head.writer)
         entry.add(head.sequence)
-        // What it writes, it reads, whatever its clock shows.
+        // It must be able to read its own entries, whatever its clock shows.
         entry.add(UInt64(min(max(0, head.time.milliseconds), LogEntry.millisecondsMax)))
         let flags: [UInt8] = [
             head.asksForMark ? 1 : 0, head.raisesRules ? 2 : 0, head.life == nil ? 0 : 4,
@@ -222,7 +223,7 @@ extension BinaryReader {
         return number
     }
 
-    /// The name of a token, or nothing: files have it as text.
+    /// The name of a token, or empty: files have it as text.
     fileprivate mutating func author() throws(InvalidChange) -> [UInt8] {
         let author = unsafe try bytes()
         guard unsafe author.isEmpty || InputCheck.name(author) != nil else { throw InvalidChange() }

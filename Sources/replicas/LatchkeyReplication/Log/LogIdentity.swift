@@ -1,9 +1,9 @@
-/// Which log a place is of: the revisions of another one mean nothing in it.
+/// The identity of a log: a place in one log means nothing in another.
 package struct LogIdentity: Sendable, Hashable {
     /// The cluster ID of etcd.
     ///
-    /// Members that were started as a new cluster have another one. A restored etcd has another one
-    /// if its members or its token (`--initial-cluster-token`) are others.
+    /// Members that were started as a new cluster have another ID. A restored etcd has another ID
+    /// if its members or its token (`--initial-cluster-token`) differ.
     package var etcd: UInt64
     /// The revision of etcd at which the log's key was made; nil before the first entry.
     package var created: UInt64?
@@ -14,6 +14,6 @@ package struct LogIdentity: Sendable, Hashable {
 }
 
 extension UInt64 {
-    /// As etcd's log has the ID of a cluster.
+    /// The cluster ID as etcd's log writes it.
     package var hexadecimal: String { String(self, radix: 16) }
 }

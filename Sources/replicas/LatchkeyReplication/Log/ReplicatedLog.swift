@@ -1,22 +1,22 @@
 /// A log that several replicas append to and follow, in one order for all.
 ///
 /// Two functions are the log: ``append(_:completion:)`` and ``follow(after:receive:)``. The others
-/// ask where it ends, and let it forget its beginning.
+/// ask where it ends, and change its server.
 package protocol ReplicatedLog: Sendable {
     /// Adds an entry at the end.
     ///
     /// - Parameters:
     ///   - entry: At most ``LogBounds/changeByteCountMax`` bytes.
-    ///   - completion: Called once, on a thread that it must not block. The entry can come to those
-    ///     who follow before or afterwards.
+    ///   - completion: Called once, on a thread that it must not block. Followers can get the entry
+    ///     before or after that.
     func append(_ entry: [UInt8], completion: @escaping @Sendable (LogAppend) -> Void)
 
-    /// Gives the entries behind a place, in their order, each once, and goes on as they come.
+    /// Delivers the entries after a place, in their order, each once, and goes on as they come.
     ///
     /// The entry at the place comes first, as ``LogEvent/last(_:_:)``, and again with each new
     /// connection: the log of an earlier backup can have grown beyond the place.
     ///
-    /// One at a time follows: the next call takes the place of the former one, whose `receive` can
+    /// Only one call follows at a time: the next one replaces the former one, whose `receive` can
     /// still be called for a moment.
     ///
     /// - Parameters:
@@ -30,7 +30,7 @@ package protocol ReplicatedLog: Sendable {
     /// - Parameter completion: Given nil if there is no answer in time.
     func end(completion: @escaping @Sendable (LogPlace?) -> Void)
 
-    /// Uses another server of the log, if there are several: this one does not answer.
+    /// Uses another server of the log, if there are several, because this one does not answer.
     func moveOn()
 }
 
@@ -56,7 +56,7 @@ package struct LogPlace: Sendable, Hashable, Comparable {
     package static func < (one: Self, other: Self) -> Bool { one.number < other.number }
 }
 
-/// What became of an append.
+/// The outcome of an append.
 package enum LogAppend: Sendable, Equatable {
     case appended
     /// The log is full. The entry is in it already, or never will be.
@@ -67,38 +67,39 @@ package enum LogAppend: Sendable, Equatable {
     case unknown(String)
 }
 
-/// What happens to one who follows.
+/// An event for a follower of a log.
 package enum LogEvent: Sendable {
     case entry(LogPlace, [UInt8])
-    /// What the log has at the place that is followed from, or before it if it has nothing there.
+    /// The entry at the place that is followed from; if the log has none there, the last one before
+    /// it.
     case last(LogPlace, [UInt8])
-    /// The log has no entries behind the place any more: a whole state is needed.
+    /// The log has forgotten entries after the place: a whole state is needed.
     case compacted
-    /// The log is behind the place that was asked for: it is another log.
+    /// The log ends before the place that was asked for: it is another log.
     case wentBack(end: LogPlace)
-    /// Which log this is: before its entries, and again when more is known of it.
+    /// The identity of the log: before its entries, and again when more of it is known.
     case identified(LogIdentity)
-    /// It is another log than the one of the place, or is none any more; why, in sentences.
+    /// It is another log than the one of the place, or the log no longer exists; with the reason.
     case otherLog(String)
-    /// There is no connection, or no leader; the log goes on to try.
+    /// There is no connection, or no leader; the log tries again.
     case disconnected(String)
-    /// All up to here came. Where it follows an entry, that one's place is meant.
+    /// There is a connection, and no entry before the last one that came is missing.
     case connected
 }
 
-/// What a log takes.
+/// The limits of a log.
 package struct LogBounds: Sendable, Equatable {
     /// An entry that has this many bytes of changes takes no more.
     package let entryByteCountMax: Int
-    /// A change that is longer than an entry of several gets one for itself, up to this length.
+    /// A longer change gets an entry for itself, up to this length.
     package let changeByteCountMax: Int
 
-    /// etcd takes requests of 1.5 MiB, the key included, if it was not told another number
-    /// (`--max-request-bytes`).
+    /// etcd takes requests of 1.5 MiB, the key included, unless `--max-request-bytes` is another
+    /// number.
     ///
     /// - Parameter requestByteCountMax: The longest request that the log takes; nil for 1.5 MiB.
     package init(requestByteCountMax: Int? = nil) {
-        // The rest is for the key, the head of the entry, and what etcd puts around them.
+        // The rest is for the key, the head of the entry, and etcd's encoding of both.
         let room = requestByteCountMax.map { max(1, $0 - 1024) } ?? .max
         entryByteCountMax = min(1 << 20, room)
         changeByteCountMax = min(1_500_000, room)

@@ -14,7 +14,7 @@ extension Replica {
         /// Whether it can have been lost: a server was changed, or has failed, since it was sent
         /// first.
         var hasMoved = false
-        /// Whether those who wait were told that the outcome is unknown.
+        /// Whether the waiting clients were told that the outcome is unknown.
         private var isTold = false
         private let life: Life?
 
@@ -37,36 +37,36 @@ extension Replica {
 
         /// Whether the next repetition is to go to another server.
         ///
-        /// One that delivers, or says that it has nothing to deliver, is not cut off: only the
-        /// entry takes longer, and each change of the server would have it begin again. But one
-        /// that is at fault in another way must be left at some time.
+        /// A server that delivers entries, or says that there are none, is not cut off: only this
+        /// entry takes longer, and each change of the server would make it start again. But a
+        /// server with another fault must be left at some time.
         func isLost(freshAt time: UInt64) -> Bool { time <= sent || attemptCount % 5 == 0 }
 
-        /// It is sent once more.
+        /// Notes that it is sent once more.
         mutating func repeats(at now: UInt64) {
             sent = now
             attemptCount += 1
         }
 
-        /// The same changes as an entry of its own, which is sent now.
+        /// Makes a new entry of the same changes, which is sent now.
         mutating func begins(anew head: LogEntry.Head, at now: UInt64) {
             self.head = head
             bytes = LogEntryWriter(changes.lazy.map(\.encoded)).bytes(head)
             (sent, attemptCount, hasMoved) = (now, 1, false)
         }
 
-        /// Those who wait, once: afterwards there are none.
+        /// Takes the waiting clients, once: afterwards there are none.
         mutating func takeThoseWhoWait() -> ThoseWhoWait {
             defer { isTold = true }
             return isTold
                 ? ThoseWhoWait() : ThoseWhoWait(completions: changes.map(\.completion), life: life)
         }
 
-        /// Its changes, unless those who wait were told that the outcome is unknown.
+        /// Its changes, unless the waiting clients were told that the outcome is unknown.
         var untoldChanges: [Waiting] { isTold ? [] : changes }
     }
 
-    /// Those who are told what becomes of an entry.
+    /// The callers that wait for the outcome of an entry.
     struct ThoseWhoWait: Sendable {
         var completions: [Completion] = []
         var life: Life?
@@ -77,7 +77,7 @@ extension Replica {
             life?.completion(true)
         }
 
-        /// It was not, or that is not known.
+        /// The entry was not executed, or that is not known.
         func get(_ refusal: Refusal) {
             for completion in completions { completion(.failure(refusal)) }
             life?.completion(false)

@@ -2,8 +2,7 @@ package import LatchkeyStore
 
 /// How far a replica has executed the log, and what it needs to go on.
 package struct LogPosition: Sendable, Equatable {
-    /// How many writers are remembered; the one that was heard of the longest time ago is forgotten
-    /// first.
+    /// How many writers are remembered; the one whose last entry is oldest is forgotten first.
     ///
     /// A writer is a process, and an entry of a process that is gone comes again at most seconds
     /// later.
@@ -11,19 +10,19 @@ package struct LogPosition: Sendable, Equatable {
 
     /// The last entry that was executed.
     package var place: LogPlace
-    /// The store's revision behind it.
+    /// The store's revision after it.
     package var revision: Revision
-    /// The latest time of an entry: later ones count as of this time at least.
+    /// The latest time of an entry: later entries count as of this time at least.
     package var time: Timestamp
-    /// What the next entry is decided by, unless it raises the rules.
+    /// The rules of the next entry, unless it raises them.
     package var rules: RuleLevel
-    /// Which log the place is of; nil if that is not known, as in a position of 0.1.
+    /// The log of the place; nil if that is not known, as in a position of 0.1.
     package var log: LogIdentity?
-    /// What an ``IdentityTable`` has that is in no note of a commit.
+    /// The keys of an ``IdentityTable`` that are in no note of a commit.
     ///
-    /// Only where a position is stored.
+    /// Only in a stored position.
     package var unstoredKeys: [UInt8] = []
-    /// The last entry of each writer; who was heard of last stands last.
+    /// The last entry of each writer, in the order in which these came.
     package private(set) var writers: [Writer] = []
 
     package struct Writer: Sendable, Equatable {

@@ -1,9 +1,9 @@
 /// Compares this replica's state with that of others: the hashes that each has had at the same
 /// places.
 ///
-/// A replica whose hash differs says its own, so that all can count. It stops when more others
-/// agree with each other than with it; and also when as many do, since none can tell who is wrong.
-/// The majority goes on.
+/// A replica whose hash differs writes its own to the log, so that all can count. It stops when
+/// more others agree with each other than with it; and also when as many do, since none can tell
+/// which is wrong. The majority goes on.
 struct Marks: Sendable {
     /// How many places are remembered.
     private static let countMax = 8
@@ -12,15 +12,15 @@ struct Marks: Sendable {
         let place: LogPlace
         /// Nil until it is computed.
         var own: LogEntry.Mark?
-        /// The hash that each other writer has said.
+        /// The hash of each other writer.
         var others: [UInt64: UInt64] = [:]
-        /// Whether this replica has said its own.
+        /// Whether this replica has written its own to the log.
         var isSaid = false
-        /// When another hash was heard of first.
+        /// When a different hash came first.
         var differs: UInt64?
     }
 
-    /// How long others have time to say what they have.
+    /// How long others have time to write their hashes.
     static let graceNanoseconds: UInt64 = 5_000_000_000
 
     private var places: [Place] = []
@@ -36,7 +36,7 @@ struct Marks: Sendable {
         change(mark.place, at: now) { $0.own = mark }
     }
 
-    /// Another writer says its mark.
+    /// Takes the mark of another writer.
     mutating func heard(_ mark: LogEntry.Mark, of writer: UInt64, at now: UInt64) {
         change(mark.place, at: now) { place in
             guard place.others.count < LogPosition.writerCountMax else { return }
@@ -57,7 +57,7 @@ struct Marks: Sendable {
         places[index].differs = now
     }
 
-    /// The mark that is to be said next: one that others differ from, else the latest one.
+    /// The mark to write next: one that others differ from, else the latest one.
     mutating func next() -> LogEntry.Mark? {
         let unsaid = places.indices.filter { places[$0].own != nil && !places[$0].isSaid }
         guard let index = unsaid.first(where: { places[$0].differs != nil }) ?? unsaid.last
@@ -66,7 +66,7 @@ struct Marks: Sendable {
         return places[index].own
     }
 
-    /// Whether this replica must say its mark, although it has no change to propose.
+    /// Whether this replica must write its mark, although it has no change to propose.
     var isAsked: Bool {
         places.contains { $0.differs != nil && !$0.isSaid }
     }

@@ -1,11 +1,11 @@
 /// How long an entry is waited for before it is sent again.
 ///
 /// It follows what entries took lately, as the retransmission timer of TCP does (RFC 6298): their
-/// smoothed time, and four times its mean deviation. An entry that was sent more than once says
-/// nothing, since it is not known which of them came (Karn's algorithm).
+/// smoothed time, and four times its mean deviation. An entry that was sent more than once does not
+/// count, since it is not known which copy came (Karn's algorithm).
 ///
-/// A log that is slower than that needs the next entry again, too, and would get each one twice. So
-/// the time is doubled then, until an entry comes that was sent once.
+/// A slower log would get each entry twice. So the time is doubled until an entry comes that was
+/// sent once.
 struct RepetitionTime: Sendable {
     /// A longer time would hold writes up where entries are lost.
     static let nanosecondsMax: UInt64 = 2_400_000_000

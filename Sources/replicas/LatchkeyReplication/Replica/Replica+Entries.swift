@@ -3,7 +3,7 @@ internal import LatchkeyStore
 // The entry that is sent next.
 
 extension Replica.State {
-    /// Whether the caller is to have an entry sent.
+    /// Whether the caller must send an entry.
     mutating func beginsSending(at now: UInt64) -> Bool {
         guard inFlight == nil, !isSending, hasCause(at: now) else { return false }
         isSending = true
@@ -22,7 +22,7 @@ extension Replica.State {
             && waitingByteCount < entryByteCountMax
     }
 
-    /// Takes what fits an entry, and puts it in flight.
+    /// Makes an entry of the changes that fit, and puts it in flight.
     mutating func nextEntry(
         _ settings: Replica.Settings,
         at now: UInt64,
@@ -33,7 +33,7 @@ extension Replica.State {
             now.elapsed(since: heard) <= settings.silenceNanoseconds
         else { return nil }
         let life = life.take()
-        // An entry that only says something is not refused as too large.
+        // An entry without changes is not refused as too large.
         let changes = life == nil && refused == nil ? takeFitting() : []
         sequence += 1
         let asksForMark = now.elapsed(since: lastMark) > settings.markNanoseconds
@@ -63,7 +63,7 @@ extension Replica.State {
         var (count, byteCount) = (0, 0)
         while count < waiting.count, count < LogEntryWriter.changeCountMax {
             let next = byteCount + waiting[count].encoded.count
-            // One fits even if it is beyond the bound, which the log's own is above.
+            // One change always fits: the log's own limit is above this one.
             guard count == 0 || next <= entryByteCountMax else { break }
             (count, byteCount) = (count + 1, next)
         }
@@ -81,7 +81,7 @@ extension Replica.State {
         return current
     }
 
-    /// Puts the changes of an entry that was too large before those that wait.
+    /// Puts the changes of an entry that was too large before the waiting ones.
     ///
     /// - Returns: How many bytes of changes later entries have at most.
     mutating func putBack(_ entry: Replica.InFlight) -> Int {
@@ -92,7 +92,7 @@ extension Replica.State {
         return entryByteCountMax
     }
 
-    /// Takes an own entry that has come, and the one that was set aside, if it never will.
+    /// Takes an own entry that has come, and the one that was set aside, if it will never come.
     mutating func takeOwn(
         _ sequence: UInt64,
         at now: UInt64,
@@ -107,7 +107,7 @@ extension Replica.State {
         guard let own = inFlight, own.sequence == sequence else { return (nil, former) }
         inFlight = nil
         gathering.finishes(inFlight: own.changes.count + waiting.count)
-        // No longer than the entry has taken: where clients do not come again, they wait little.
+        // No longer than the entry has taken: the wait is short if no client sends again.
         gathersUntil = now + min(settings.gatherNanoseconds, now.elapsed(since: own.since))
         if own.attemptCount == 1 {
             repetitionTime.came(after: now.elapsed(since: own.sent))
@@ -119,8 +119,8 @@ extension Replica.State {
 
     /// Takes the rules of an entry that raises them.
     ///
-    /// - Returns: The entry in flight with these rules, if it was of earlier ones: it did not come
-    ///   before, so wherever it comes now, no replica executes it.
+    /// - Returns: The entry in flight with these rules, if it had earlier ones: its earlier form
+    ///   has not come yet, so no replica will execute that.
     mutating func raises(to rules: RuleLevel, at now: UInt64) -> Replica.InFlight? {
         position.rules = rules
         if let raise, raise <= rules { self.raise = nil }
@@ -137,7 +137,7 @@ extension Replica.State {
 extension UInt64 {
     /// The nanoseconds from a time to this one; 0 if that one is later.
     ///
-    /// It can be: a thread asks the clock before it holds the state, and another one that asks
-    /// afterwards can hold it first.
+    /// It can be: a thread asks the clock before it holds the state, and another thread that asks
+    /// later can hold it first.
     func elapsed(since earlier: UInt64) -> UInt64 { self > earlier ? self - earlier : 0 }
 }

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import LatchkeyStore
 internal import LatchkeySync
 
-// What the log delivers. All of it is called on the log's thread, one call after the other.
+// Execution of what the log delivers. All of it runs on the log's thread, one call after the other.
 
 extension Replica {
     func receive(_ event: LogEvent) {
@@ -24,12 +24,12 @@ extension Replica {
         }
     }
 
-    /// The entry that comes next, or the one at this replica's place.
+    /// Decodes the entry that comes next, or the one at this replica's place.
     private func decoded(_ bytes: [UInt8]) throws(LogEntry.Failure) -> LogEntry {
         try LogEntry(decoding: bytes, behind: position.rules, known: settings.known)
     }
 
-    /// The entry at this replica's place must be the one that was executed.
+    /// Checks that the entry at this replica's place is the one that was executed.
     private func verify(_ bytes: [UInt8], at place: LogPlace) {
         let position = position
         let isKnown: Bool
@@ -54,7 +54,7 @@ extension Replica {
         )
     }
 
-    /// No message has data deleted that can be all that is left.
+    /// The message asks to keep the data, which can be the only copy.
     private func enterOtherLog(_ reason: String) {
         enter(
             .otherLog(
@@ -71,8 +71,8 @@ extension Replica {
             case _ where state.phase.isFinal, phase: return false
             case .draining where !phase.isFinal: return false
             case .serving:
-                // Without a connection it goes on: changes wait, and are refused when they have
-                // waited too long, and reads say their age.
+                // Without a connection a serving replica goes on: changes wait, and are refused
+                // when they have waited too long, and reads say their age.
                 switch phase {
                 case .connecting, .catchingUp: return false
                 case _: break
@@ -114,12 +114,13 @@ extension Replica {
         let (position, isExecuted) = state.write { state -> (LogPosition, Bool) in
             (state.heard, state.fresh) = (now, now)
             let isNew = state.position.enters(writer: head.writer, sequence: head.sequence)
-            // What comes behind the raise in an earlier format is passed over, whoever has sent it.
+            // After the raise, entries of an earlier format are skipped, whichever replica sent
+            // them.
             let isExecuted = isNew && head.rules >= state.position.rules
             if isExecuted, head.time.milliseconds > state.position.time.milliseconds {
                 state.position.time = head.time
             }
-            // Not for others before it is executed: they compare it with the end of the log.
+            // Other threads see it after the execution: they compare it with the end of the log.
             var position = state.position
             position.place = place
             return (position, isExecuted)
@@ -144,7 +145,7 @@ extension Replica {
 
     /// Whether an entry with this replica's number can be its own.
     ///
-    /// Those who wait for it get answers that are made for what they have sent.
+    /// Its waiting clients get answers that are made for their own changes.
     private func hasSent(_ head: LogEntry.Head, _ bytes: [UInt8]) -> Bool {
         let (sent, sequence) = state.read { ([$0.refused, $0.inFlight], $0.sequence) }
         guard let own = sent.first(where: { $0?.sequence == head.sequence }) else {
@@ -153,7 +154,7 @@ extension Replica {
         return own?.bytes == bytes
     }
 
-    /// All changes from here on are decided by later rules.
+    /// Decides all changes from here on by later rules.
     private func raise(to rules: RuleLevel, at now: UInt64, _ reached: inout LogPosition) {
         reached.rules = rules
         store.decide(by: rules)
@@ -161,7 +162,7 @@ extension Replica {
         queue.async { [self] in append(entry) }
     }
 
-    /// Whether it executes what comes.
+    /// Whether it executes the entries that come.
     var isRunning: Bool { !phase.isFinal }
 
     private func stop(at place: LogPlace, _ failure: LogEntry.Failure) {
@@ -183,7 +184,7 @@ extension Replica {
         }
     }
 
-    /// Gives the decisions to those who wait for them.
+    /// Gives the decisions to the clients that wait for them.
     private func answer(_ entry: LogEntry, _ decisions: [Decision]) {
         guard entry.head.writer == settings.incarnation else { return }
         let now = clocks.nanoseconds()
@@ -196,7 +197,7 @@ extension Replica {
             return (own, refused)
         }
         if let refused { settle(refused) }
-        // It was put into the log behind its first sending, and all before it is executed.
+        // It was put into the log after its first sending, and all entries before it are executed.
         if let own { callbacks.isLevel(own.since) }
         sendWhenGathered()
         guard let waiting = own?.takeThoseWhoWait() else { return }
@@ -222,7 +223,7 @@ extension Replica {
         }
     }
 
-    /// Says this replica's mark if others differ, and stops if they are right.
+    /// Writes this replica's mark if others differ, and stops if they are right.
     func checkMarks() {
         let now = clocks.nanoseconds()
         let (place, sends) = state.write { state -> (LogPlace?, Bool) in

@@ -3,14 +3,15 @@ internal import LatchkeySync
 
 // Reads that see all that was acknowledged anywhere before them.
 //
-// **Design.** One question where the log ends serves all who were waiting when it was sent: what
-// was acknowledged before is at that place or before it. Who comes later waits for the next one.
+// **Design.** One question for the end of the log serves all reads that waited when it was sent:
+// all that was acknowledged before is at that place or before it. Later reads wait for the next
+// question.
 
-/// Those who wait for the end of the log.
+/// The callers that wait for the end of the log.
 struct Questions: Sendable {
     typealias Answer = @Sendable (Bool) -> Void
 
-    /// How many places are waited for; while the log does not go on, the last one is moved.
+    /// How many places are waited for at most; beyond that, the last one is moved.
     private static let askedCountMax = 16
 
     private struct Asked: Sendable {
@@ -19,17 +20,17 @@ struct Questions: Sendable {
         var answers: [Answer]
     }
 
-    /// Those for whom no question was sent.
+    /// The callers for which no question was sent.
     private(set) var waiting: [Answer] = []
-    /// Those whose question has no answer yet, and when it was sent.
+    /// The callers whose question has no answer yet, and when it was sent.
     private var sent: (since: UInt64, answers: [Answer])?
-    /// Those whose place was not reached yet.
+    /// The callers whose place was not reached yet.
     private var asked: [Asked] = []
     private(set) var last: UInt64 = 0
 
     mutating func add(_ answer: @escaping Answer) { waiting.append(answer) }
 
-    /// Whether a question is to be sent now; it serves all who wait.
+    /// Whether the caller must send a question now; it serves all waiting callers.
     mutating func begins(at now: UInt64) -> Bool {
         guard sent == nil else { return false }
         sent = (now, waiting)
@@ -40,12 +41,12 @@ struct Questions: Sendable {
 
     /// The question was answered, or not.
     ///
-    /// - Returns: Those who get no answer.
+    /// - Returns: The callers that get no answer.
     mutating func answered(_ place: LogPlace?) -> [Answer] {
         guard let sent = sent.take() else { return [] }
         guard let place else { return sent.answers }
         if asked.count == Self.askedCountMax, let last = asked.popLast() {
-            // The later place is behind the earlier one.
+            // The later place is after the earlier one.
             asked.append(
                 Asked(
                     place: max(last.place, place),
@@ -59,7 +60,7 @@ struct Questions: Sendable {
         return []
     }
 
-    /// Takes those whose place was reached, and since when the state is level.
+    /// Takes the callers whose place was reached, and since when the state is up to date.
     mutating func takeReached(_ place: LogPlace) -> (since: UInt64, answers: [Answer])? {
         guard let last = asked.lastIndex(where: { $0.place <= place }) else { return nil }
         defer { asked.removeSubrange(...last) }
@@ -71,7 +72,7 @@ extension Replica {
     /// Calls back when the state has all that was acknowledged anywhere before the call; with
     /// false if that cannot be known in time.
     package func whenLevel(_ answer: @escaping @Sendable (Bool) -> Void) {
-        // It would not call back: it reaches no place any more.
+        // A stopped replica would not call back: it reaches no place any more.
         guard isRunning else { return answer(false) }
         state.write { $0.questions.add(answer) }
         ask()
@@ -83,7 +84,7 @@ extension Replica {
         else { return }
         log.end { [self] end in
             let now = clocks.nanoseconds()
-            // A log that was restored has lost entries. To be at its end then is not to be level.
+            // A restored log has lost entries: the state at its end is not up to date.
             let isBehind = end.map { $0 < executed } == true
             let refused = state.write { state in
                 if let end {

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import LatchkeyStore
 internal import LatchkeySync
 
-// Entries on their way into the log. All of it is called on `queue`, but for what says otherwise.
+// Entries on their way into the log. All of it runs on `queue`, unless a comment says otherwise.
 
 extension Replica {
     /// Sends the next entry, if there is something to send and none is in flight.
@@ -16,8 +16,8 @@ extension Replica {
         if let entry { append(entry) }
     }
 
-    /// Has the next entry sent, or looks again when it has waited for more changes: called on the
-    /// log's thread.
+    /// Sends the next entry, or looks again after a wait for more changes; called on the log's
+    /// thread.
     func sendWhenGathered() {
         let now = clocks.nanoseconds()
         let (sends, pause) = state.write { state in
@@ -36,7 +36,7 @@ extension Replica {
     }
 
     private func appended(_ entry: InFlight, _ outcome: LogAppend) {
-        // What was sent more than once can be in the log in spite of a refusal.
+        // An entry that was sent more than once can be in the log in spite of a refusal.
         let isOut = entry.attemptCount == 1
         switch outcome {
         case .appended:
@@ -47,8 +47,8 @@ extension Replica {
                 if state.inFlight?.sequence == entry.sequence { state.inFlight?.hasMoved = true }
             }
         case .full where isOut:
-            // etcd says so, too, of an entry that it has put into the log, if the log became full
-            // meanwhile (`quotaApplierV3.Put`). Such a one is before the end, and comes.
+            // etcd also answers this for an entry that it has put into the log, if the log became
+            // full meanwhile (`quotaApplierV3.Put`). Such an entry is before the end, and comes.
             whenLevel { [self] isLevel in
                 guard isLevel else { return }
                 queue.async { [self] in giveUp(entry, .unavailable(.full)) }
@@ -87,10 +87,10 @@ extension Replica {
         if sends { queue.async { [self] in send() } }
     }
 
-    /// The log has refused an entry that was sent before, too, and is not before its end: only what
-    /// was sent before can still come.
+    /// The log has refused an entry that was sent before, too, and is not before its end: only an
+    /// earlier copy can still come.
     ///
-    /// It must not hold up the others. A later entry follows, which is empty. Once that has come
+    /// It must not delay the others. A later entry follows, which is empty. Once that has come
     /// without this one, no replica executes this one any more, since its number is lower.
     private func setAside(_ entry: InFlight) {
         let sends = state.write { state in
@@ -103,7 +103,7 @@ extension Replica {
         if sends { queue.async { [self] in send() } }
     }
 
-    /// A later entry has come than one that was set aside.
+    /// Ends an entry that was set aside: a later one has come.
     func settle(_ refused: InFlight) {
         guard refused.changes.count < 2 else {
             let byteCount = state.write { $0.putBack(refused) }
@@ -119,16 +119,17 @@ extension Replica {
         queue.async { [self] in
             repeatEntry()
             refuseLate()
-            // What was held while the log was silent.
+            // Changes that were held while the log was silent.
             if state.write({ $0.beginsSending(at: clocks.nanoseconds()) }) { send() }
             askIfDue()
             checkMarks()
         }
     }
 
-    /// Sends the entry again that did not come in time, and tells those who wait for too long.
+    /// Sends an entry again that did not come in time, and answers clients that have waited too
+    /// long.
     ///
-    /// Not once the replica has stopped: it would not learn that the entry came.
+    /// A stopped replica sends nothing again: it would not learn that the entry came.
     private func repeatEntry() {
         let now = clocks.nanoseconds()
         let isRunning = isRunning
@@ -176,7 +177,7 @@ extension Replica {
 }
 
 extension Replica.InFlight {
-    /// Those who have waited for too long.
+    /// Takes the clients, if they have waited too long.
     fileprivate mutating func takeLate(
         at now: UInt64,
         _ settings: Replica.Settings

@@ -12,28 +12,28 @@ package import LatchkeySync
 ///
 /// **Design.** The log calls ``receive(_:)`` on its own thread, one event after the other: that
 /// thread executes. `queue` makes entries and sends them again, and `answers` calls clients back,
-/// so that execution waits for none of that. What they share is in `state`, which is not held while
-/// anything is called or executed.
+/// so that execution waits for none of that. They share `state`, which is not held while anything
+/// is called or executed.
 ///
-/// One entry is in flight. The others' changes wait meanwhile, and make the next one: so entries
-/// grow with the load. When one has come, the next one waits a little for those who have got their
-/// answers and come again: an entry costs etcd much the same whatever it holds.
+/// One entry is in flight. Other changes wait meanwhile, and make the next one: so entries grow
+/// with the load. When one has come, the next one waits a little for clients that have got their
+/// answers and send again: a large entry costs etcd little more than a small one.
 ///
-/// Sent again, an entry has the same sequence number, and whoever has executed it skips it. An
-/// entry that was sent is never given up while it can be in the log: those who wait for it are told
-/// that its outcome is unknown.
+/// An entry that is sent again has the same sequence number, and a replica that has executed it
+/// skips it. An entry that was sent is never given up while it can be in the log: its clients are
+/// told that its outcome is unknown.
 package final class Replica: Sendable {
     package typealias Completion = @Sendable (Decision) -> Void
 
-    /// What is needed to run.
+    /// The settings of a replica.
     package struct Settings: Sendable {
         /// A random number, which no other process of the cluster has.
         package var incarnation: UInt64
         /// How many changes and bytes of them wait at most.
         package var waitingCountMax = 100_000
         package var waitingByteCountMax = 64 << 20
-        /// When an entry has come, the next one waits at most so long for many changes, and no
-        /// longer than that one has taken.
+        /// When an entry has come, the next one waits at most this long for more changes, and no
+        /// longer than the former one has taken.
         package var gatherNanoseconds: UInt64 = 6_000_000
         /// A change that was not sent for this time is refused.
         package var refusalNanoseconds: UInt64 = 1_800_000_000
@@ -45,12 +45,12 @@ package final class Replica: Sendable {
         /// repetitions come often, for writes to go on within 3 s. Later ones come more rarely:
         /// a log that is only slow delivers nothing while servers are changed.
         package var repetitionNanoseconds: UInt64 = 600_000_000
-        /// No entry is sent once the log has said nothing for this time: its changes can still be
-        /// refused, and those of an entry that was sent cannot.
+        /// No entry is sent once the log was silent for this time: changes that were not sent can
+        /// still be refused, and others cannot.
         package var silenceNanoseconds: UInt64 = 1_500_000_000
-        /// Those who wait for an entry are told after this time that its outcome is unknown.
+        /// Clients that wait for an entry are told after this time that its outcome is unknown.
         package var unknownNanoseconds: UInt64 = 5_000_000_000
-        /// The time between two questions where the log ends, if nothing else says so.
+        /// The time between two questions for the end of the log, if no read asks.
         package var questionNanoseconds: UInt64 = 200_000_000
         /// The time between two marks.
         package var markNanoseconds: UInt64 = 10_000_000_000
@@ -81,18 +81,18 @@ package final class Replica: Sendable {
         }
     }
 
-    /// What the owner is told; called on threads of the replica, which it must not block.
+    /// The callbacks of the owner, on threads of the replica, which they must not block.
     package struct Callbacks: Sendable {
         /// The state has all that was acknowledged anywhere before this time, of the clock.
         package let isLevel: @Sendable (_ nanoseconds: UInt64) -> Void
-        /// What the replica is doing has changed.
+        /// The phase of the replica has changed.
         package let changed: @Sendable (Phase) -> Void
         /// The clock of the log has advanced: what expires before has expired.
         package let advanced: @Sendable (Timestamp) -> Void
-        /// The log has refused an entry as too large: later ones have at most so many bytes of
+        /// The log has refused an entry as too large: later ones have at most this many bytes of
         /// changes.
         package let shortened: @Sendable (_ byteCount: Int) -> Void
-        /// The log has said which one it is, or when it was made.
+        /// The log has reported its identity, or when it was made.
         package let identified: @Sendable () -> Void
 
         package init(
@@ -110,7 +110,7 @@ package final class Replica: Sendable {
         }
     }
 
-    /// What a replica is doing.
+    /// The phase of a replica.
     package enum Phase: Sendable, Equatable {
         /// It has no connection to the log yet, or none any more.
         case connecting(String)
@@ -120,12 +120,12 @@ package final class Replica: Sendable {
         case serving
         /// The log has forgotten what the replica needs: it needs the state of another one.
         case tooLate
-        /// It has stopped: it cannot execute what the log has next. What it has is right.
+        /// It has stopped: it cannot execute the next entry of the log. Its state is right.
         case diverged(String)
         /// It has stopped: the log is another one than that of its state, which is right, and can
         /// be the only one.
         case otherLog(String)
-        /// It has stopped for good: what it has is not what the others have.
+        /// It has stopped for good: its state is not that of the others.
         case differs(String)
         case draining
 
@@ -137,8 +137,7 @@ package final class Replica: Sendable {
             }
         }
 
-        /// Whether the log is to be kept for it: it, or a later version, can go on behind its
-        /// place.
+        /// Whether the log must be kept for it: it, or a later version, can go on after its place.
         package var needsLog: Bool {
             switch self {
             case .tooLate, .otherLog, .differs: false
@@ -147,7 +146,7 @@ package final class Replica: Sendable {
         }
     }
 
-    /// What the replica has put into the log since it started.
+    /// Counts of what the replica has put into the log since it started.
     package struct Counts: Sendable, Equatable {
         package var entries: UInt64 = 0
         package var changes: UInt64 = 0
@@ -177,16 +176,16 @@ package final class Replica: Sendable {
         var sequence: UInt64 = 0
         var waiting: [Waiting] = []
         var waitingByteCount = 0
-        /// An entry takes no more changes beyond so many bytes.
+        /// An entry takes no more changes beyond this many bytes.
         var entryByteCountMax: Int
         var inFlight: InFlight?
-        /// The entry that was refused when it was sent again, and can have come into the log, or
-        /// still can: until a later one has come.
+        /// The entry that was refused when it was sent again: until a later one has come, it can be
+        /// in the log, or still come.
         var refused: InFlight?
         var repetitionTime: RepetitionTime
         /// Nine tenths of the changes that lately waited or were in flight at the same time.
         ///
-        /// It fades fast: a client that is left alone is to wait for few entries.
+        /// It fades fast: a client that remains alone must wait for few entries.
         var gathering = Gathering(percent: 90, fading: 2)
         /// An entry waits for more changes until this time at most.
         var gathersUntil: UInt64 = 0
@@ -213,7 +212,7 @@ package final class Replica: Sendable {
     let callbacks: Callbacks
     let state: Guarded<State>
     let queue = DispatchQueue(label: "latchkey.replica", qos: .userInitiated)
-    /// Calls clients back, who write their answers.
+    /// Calls clients back, which write their answers.
     let answers = DispatchQueue(label: "latchkey.replica.answers", qos: .userInitiated)
 
     package init(
@@ -250,11 +249,12 @@ package final class Replica: Sendable {
     package var position: LogPosition { state.read { $0.position } }
     package var counts: Counts { state.read { $0.counts } }
 
-    /// Has an entry raise the rules of the log, once.
+    /// Sends an entry that raises the rules of the log, once.
     ///
-    /// All replicas that take part know these, and none that does not can join any more.
+    /// All replicas that take part know these rules, and no replica that does not can join any
+    /// more.
     ///
-    /// It is not tried again: whoever wants it asks until ``position`` has them.
+    /// It is not tried again: the caller asks until ``position`` has the rules.
     package func raise(to rules: RuleLevel) {
         let sends = state.write { state in
             guard state.position.rules < rules, rules <= settings.known else { return false }
@@ -264,11 +264,11 @@ package final class Replica: Sendable {
         if sends { queue.async { [self] in send() } }
     }
 
-    /// Has an entry begin another life of the log: all replicas go on behind a revision that no
-    /// former life has given.
+    /// Sends an entry that begins another life of the log: all replicas go on after a revision that
+    /// no former life has used.
     ///
     /// - Parameters:
-    ///   - revision: The one behind which they go on, if it is above theirs.
+    ///   - revision: The one after which they go on, if it is above theirs.
     ///   - completion: Told whether the entry was executed; false if that is not known.
     package func beginLife(
         behind revision: Revision,
@@ -276,7 +276,7 @@ package final class Replica: Sendable {
     ) {
         let life = Life(revision: revision, since: clocks.nanoseconds(), completion: completion)
         let (isTaken, sends) = state.write { state -> (Bool, Bool) in
-            // Replicas of the first rules would pass it over.
+            // Replicas of the first rules would ignore it.
             guard state.position.rules > .first, state.life == nil, !state.phase.isFinal
             else { return (false, false) }
             state.life = life
@@ -286,13 +286,13 @@ package final class Replica: Sendable {
         if sends { queue.async { [self] in send() } }
     }
 
-    /// What the log takes.
+    /// The limits of the log.
     package var bounds: LogBounds { settings.bounds }
 
     /// Takes no more changes; those that were sent get their answers.
     ///
-    /// A replica that has stopped stays so: it must not execute what is behind an entry that it has
-    /// not executed.
+    /// A stopped replica stays stopped: it must not execute entries after one that it has not
+    /// executed.
     package func drain() {
         let waiting = state.write { state in
             if !state.phase.isFinal { state.phase = .draining }
@@ -305,15 +305,16 @@ package final class Replica: Sendable {
 
     // MARK: Proposing
 
-    /// Why a change is refused that was not sent.
+    /// The reason for the refusal of a change that was not sent.
     var refusal: Unavailability { phase.isFinal ? .stopped : .failing }
 
     /// Has a change decided and made at all replicas.
     ///
     /// - Parameters:
     ///   - change: It is copied before the call returns.
-    ///   - author: Who makes it; empty if that is not known.
-    ///   - identity: What the request is known by when it is sent again; nil for nothing.
+    ///   - author: The author; empty if that is not known.
+    ///   - identity: The identity by which the request is known when it is sent again; nil for
+    ///     none.
     ///   - completion: Given the decision, once; ``Refusal/unavailable(_:)`` if it was not ordered,
     ///     or that is not known.
     /// - Throws: ``BacklogFull`` if too many wait.
@@ -334,7 +335,8 @@ package final class Replica: Sendable {
             else { return (false, true, false) }
             state.waiting.append(Waiting(encoded: encoded, since: now, completion: completion))
             state.waitingByteCount += encoded.count
-            // Now, inside: an earlier time could miss the end of a pause that has looked already.
+            // The time is read here: an earlier one could miss the end of a pause whose check is
+            // over.
             return (true, false, state.beginsSending(at: clocks.nanoseconds()))
         }
         if isFull { throw BacklogFull() }

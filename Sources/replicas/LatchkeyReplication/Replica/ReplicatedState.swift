@@ -1,11 +1,11 @@
 package import LatchkeyStore
 
-/// What a replica executes changes on.
+/// The state that a replica executes changes on.
 ///
 /// One thread calls ``decide(by:)``, ``execute(_:at:)`` and ``reaches(_:)``, and nothing else
 /// changes the state.
 package protocol ReplicatedState: Sendable {
-    /// The changes that follow are decided by these rules.
+    /// Decides the following changes by these rules.
     func decide(by rules: RuleLevel)
 
     /// Decides a change as of a time and makes it, or refuses it. Blocks until readers see it.
@@ -13,7 +13,7 @@ package protocol ReplicatedState: Sendable {
     /// Deterministic: it follows from the state, the rules, the change and the time.
     func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision
 
-    /// The revisions go on behind this one, if it is above the latest one.
+    /// The revisions go on after this one, if it is above the latest one.
     func jump(to revision: Revision)
 
     /// All changes up to a position are made.

@@ -46,7 +46,7 @@ package struct EtcdServer: Sendable, Equatable {
     }
 }
 
-/// Whom the clients of etcd trust, and what they show: texts in PEM.
+/// The authorities that clients of etcd trust, and the certificate that they show: texts in PEM.
 package struct EtcdTrust: Sendable, Equatable {
     /// Nil for the authorities of the system.
     package var authorities: String?
@@ -59,7 +59,7 @@ package struct EtcdTrust: Sendable, Equatable {
         self.key = key
     }
 
-    /// What is wrong with the authorities; nil if nothing is.
+    /// The error in the authorities; nil if there is none.
     package var objectionToAuthorities: String? {
         guard let authorities else { return nil }
         return unsafe latchkey_rpc_check_authorities(authorities).map {

@@ -12,9 +12,9 @@ struct ProtobufReader {
     /// Bytes that are not a message.
     struct InvalidMessage: Error, Equatable {}
 
-    /// A field: its number, and what it has.
+    /// A field: its number and its content.
     ///
-    /// `bytes` is empty for a number, and `number` 0 for bytes.
+    /// `bytes` is empty for a number, and `value` is 0 for bytes.
     struct Field {
         let number: UInt32
         let value: UInt64
@@ -29,7 +29,7 @@ struct ProtobufReader {
 
     /// Calls `body` with each field, in their order.
     ///
-    /// Fields that it does not know, it ignores.
+    /// `body` ignores fields that it does not know.
     static func read(
         _ bytes: ArraySlice<UInt8>,
         _ body: (Field) throws(InvalidMessage) -> Void

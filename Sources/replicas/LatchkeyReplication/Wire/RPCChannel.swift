@@ -3,7 +3,7 @@ internal import CLatchkeyRPC
 /// A connection to one server of gRPC, and the calls on it.
 ///
 /// Calls run concurrently. All callbacks come on the channel's own thread, which they must not
-/// block; none comes behind `ended`.
+/// block; none comes after `ended`.
 ///
 /// **Design.** The channel of C has the thread and the lock, and copies what it is given. The
 /// `Callbacks` of a call are retained for C until the call has ended, and those of the channel
@@ -23,7 +23,7 @@ final class RPCChannel: @unchecked Sendable {
         var isLate: Bool { code == Int(LATCHKEY_RPC_DEADLINE_EXCEEDED) }
     }
 
-    /// What C calls back.
+    /// The callbacks for C.
     private final class Callbacks: Sendable {
         let take: @Sendable ([UInt8]) -> Void
         let end: @Sendable (Status) -> Void
@@ -44,9 +44,9 @@ final class RPCChannel: @unchecked Sendable {
     ///
     /// Held messages of this length still fit the window.
     private static let messageByteCountMax = 12 << 20
-    /// How much a server sends of a held call ahead of what was consumed.
+    /// How much a server sends of a held call ahead of consumption.
     static let windowByteCount = Int(LATCHKEY_RPC_WINDOW_BYTES)
-    /// Of this much it is said at once that it was consumed.
+    /// Consumption is reported in steps of at least this many bytes.
     static let consumedByteCount = 1 << 20
 
     private let channel: OpaquePointer
@@ -146,7 +146,7 @@ final class RPCChannel: @unchecked Sendable {
         message.count + Int(LATCHKEY_RPC_PREFIX_BYTES)
     }
 
-    /// Lets the server send so many bytes more of a held call.
+    /// Lets the server send this many more bytes of a held call.
     func consume(_ number: UInt64, _ byteCount: Int) {
         unsafe latchkey_rpc_consume(channel, number, byteCount)
     }

@@ -4,10 +4,11 @@
 //
 // An address is 16 bytes, that of IPv4 as ::ffff:a.b.c.d. Connections are counted by IPv4 in full
 // and by the first 64 bits of IPv6, because a client has all addresses below those. Only served
-// connections are counted: those that are refused have bounds of their own (connection.c).
+// connections are counted: refused ones have limits of their own (connection.c).
 //
 // A connection is counted for the token of its latest request that has one, or else for its
-// address. So those behind one address, who have tokens of their own, have shares of their own.
+// address. So clients that share an address, but have tokens of their own, have shares of their
+// own.
 //
 // A client with a connection has a counter, which is found by its hash. The counters are guarded by
 // the server's lock.
@@ -81,7 +82,7 @@ bool latchkey_http_address_create(latchkey_http_server *server) {
     return server->addresses != NULL;
 }
 
-// The place of the counter of a client, or that of the NULL behind the last one of its chain.
+// The place of a client's counter, or of the NULL at the end of its chain.
 static address_counter **place_of(latchkey_http_server *server, const counted_client *client) {
     uint64_t hash = (client->bits ^ client->kind) * 0x9e3779b97f4a7c15u;
     address_counter **place = &server->addresses[(hash >> 32) & server->address_mask];
@@ -103,7 +104,7 @@ static counted_client client_of(const latchkey_http_address *address) {
     return client;
 }
 
-// Counts a connection for a client, or says over which bound it is. (lock)
+// Counts a connection for a client, or says which limit it is over. (lock)
 static latchkey_http_rejection count(connection *c, counted_client client) {
     address_counter **place = place_of(c->server, &client);
     address_counter *counter = *place;

@@ -2,11 +2,11 @@
 //
 // Design
 //
-// libmicrohttpd is lax, and each version in its own way: a bare line feed ends a line, a folded
-// line is joined or served as it is, white space in a target is answered with a redirection, a
-// chunk's extension with 400. Where a proxy in front of us reads the same bytes otherwise, one
-// request hides in another (RFC 9112, section 11.2). What the library refuses by itself it answers
-// with a page of its own, past our counts, and some of that wrongly.
+// libmicrohttpd is lax, and its versions differ: a bare line feed ends a line, a folded line is
+// joined or served as it is, white space in a target is answered with a redirection, a chunk's
+// extension with 400. If a proxy in front of us reads the same bytes differently, one request hides
+// in another (RFC 9112, section 11.2). The library answers the requests that it refuses with a page
+// of its own, which our counts miss, and some of them wrongly.
 //
 // So the library reads through us. It calls recv(), or gnutls_record_recv(), which this file
 // defines: the dynamic linker takes a program's own function before a library's. For a socket of
@@ -15,22 +15,22 @@
 //
 //   what comes                      | what the library gets
 //   --------------------------------+--------------------------------------------------------------
-//   a head                          | the whole of it at once, with CR LF behind each line, without
-//                                   | empty lines in front, without white space behind a value
+//   a head                          | the whole of it at once, with CR LF after each line, without
+//                                   | empty lines before it, without white space after a value
 //   `?` in a target                 | `#`, so that it is not cut into arguments (head.c)
 //   Cookie                          | `~ookie`, so that it makes no copies (head.c)
 //   a chunk                         | its size without extension and leading zeros
 //   trailers                        | none
-//   a head that breaks a rule       | a short head in its place, and nothing behind it
-//   a body that breaks a rule       | its end at that place, and nothing behind it
+//   a head that breaks a rule       | a short head in its place, and nothing after it
+//   a body that breaks a rule       | its end at that place, and nothing after it
 //
 // request.c refuses the request of that number. So a refusal waits for the answers of the requests
 // before it, goes through the library also under TLS, and has the form of all others.
 //
-// What is received and not given yet is held: a part of a head, or of a line between chunks, and
-// what the library had no room for. The library takes a read that is shorter than its buffer for
-// the last one until the kernel says that there is more. So a read goes on until the kernel has no
-// more, or the buffer is full.
+// Bytes that were received but not given yet are held: a part of a head, or of a line between
+// chunks, and bytes that the library had no room for. If a read is shorter than the library's
+// buffer, the library does not read again until the kernel says that there is more. So a read goes
+// on until the kernel has no more, or the buffer is full.
 //
 // framing.c has the rules.
 
@@ -46,7 +46,7 @@
 #include "internal.h"
 
 enum {
-    HELD_ROOM_BYTES = 4096,  // for a read behind something that is held
+    HELD_ROOM_BYTES = 4096,  // for a read after held bytes
     DISCARDED_READS_MAX = 16,
 };
 
@@ -81,7 +81,7 @@ static size_t give(arrival *a, char *to, size_t room) {
     return count;
 }
 
-// Makes room behind what is held. Returns false without memory.
+// Makes room after the held bytes. Returns false without memory.
 static bool reserve(arrival *a, size_t count) {
     size_t needed = a->held_count + count;
     if (needed > a->held_capacity) {
@@ -95,20 +95,20 @@ static bool reserve(arrival *a, size_t count) {
     return true;
 }
 
-// What says that there is nothing now, to who has called recv() or gnutls_record_recv().
+// The result of recv() or gnutls_record_recv() when no bytes are there now.
 static ssize_t nothing(gnutls_session_t session) {
     errno = EAGAIN;
     return session != NULL ? GNUTLS_E_AGAIN : -1;
 }
 
-// Receives, from the session if there is one. As the functions that this file has in their place.
+// Receives, from the session if there is one, like the functions that this file replaces.
 static ssize_t receive(int socket, gnutls_session_t session, void *bytes, size_t count) {
     unsigned char number[8];
     return session != NULL ? gnutls_record_recv_seq(session, bytes, count, number)
                            : read(socket, bytes, count);
 }
 
-// Receives bytes and throws them away: those behind a refusal.
+// Receives the bytes after a refusal and discards them.
 static ssize_t discard(connection *c, gnutls_session_t session, char *to, size_t room) {
     for (int i = 0; i < DISCARDED_READS_MAX; i++) {
         ssize_t got = receive(c->socket, session, to, room);
@@ -187,8 +187,8 @@ ssize_t recv(int socket, void *bytes, size_t count, int flags) {
     if (c != NULL && !c->server->is_encrypted) {
         return read_checked(c, NULL, bytes, count);
     }
-    // Without flags they are the same. The thread sanitizer knows only of read() that what was sent
-    // before is seen behind it.
+    // Without flags they are the same. The thread sanitizer knows only for read() that it happens
+    // after the send.
     return flags == 0 && count > 0 ? receive(socket, NULL, bytes, count)
                                    : recvfrom(socket, bytes, count, flags, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 enum {
     // Sockets with a higher number are refused.
     ARRIVAL_SOCKETS_MAX = 1 << 20,
-    // Of all chunks of a body together. They are thrown away; this bounds the work for a byte.
+    // Of all chunks of a body together. They are discarded; this limits the work for a byte.
     ARRIVAL_EXTENSION_BYTES_MAX = 16384,
     // Stands for `?` in a target, which never has this byte: the library would cut the query.
     ARRIVAL_QUERY_MARK = '#',
@@ -22,7 +22,7 @@ enum {
     ARRIVAL_COOKIE_MARK = '~',
 };
 
-// What comes next.
+// The part that is expected next.
 typedef enum arrival_state {
     ARRIVAL_HEAD,
     ARRIVAL_BODY,        // `left` bytes
@@ -30,7 +30,7 @@ typedef enum arrival_state {
     ARRIVAL_CHUNK,       // `left` bytes
     ARRIVAL_CHUNK_END,   // an empty line
     ARRIVAL_TRAILERS,    // lines, the last of them empty
-    ARRIVAL_OVER,        // nothing that is looked at
+    ARRIVAL_OVER,        // the rest is discarded
 } arrival_state;
 
 // Of one connection. The server's thread's, but for `is_waiting`.
@@ -47,9 +47,8 @@ typedef struct arrival {
     bool is_other_coding;
     bool is_http_1_0;
 
-    // Bytes that were received, but not given to the library: [given, ready) are checked, behind
-    // them is something whose end has not come. The first `scanned` bytes of it are whole lines of
-    // a head.
+    // Bytes that were received, but not given to the library: [given, ready) are checked; after
+    // them is a part whose end has not come. Its first `scanned` bytes are whole lines of a head.
     char *held;
     size_t held_capacity;
     size_t given;
@@ -57,12 +56,12 @@ typedef struct arrival {
     size_t held_count;
     size_t scanned;
     char *stand_in;          // for a head that is refused, or NULL
-    const char *closing;     // what the library gets in place of what is refused
+    const char *closing;     // what the library gets in place of a refused part
     atomic_bool is_waiting;  // a part of a head has come
 
     uint64_t heads;    // that the library was given
     uint64_t refused;  // which of them is refused; 0: none
-    bool is_head;      // that breaks a rule, not the body
+    bool is_head;      // the head breaks a rule, not the body
     latchkey_http_rejection refusal;
 } arrival;
 

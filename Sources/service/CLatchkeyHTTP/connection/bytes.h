@@ -1,4 +1,4 @@
-// Sets of bytes, and what heads and bodies are made of.
+// Sets of bytes, for the parts of heads and bodies.
 
 #ifndef LATCHKEY_HTTP_BYTES_H
 #define LATCHKEY_HTTP_BYTES_H

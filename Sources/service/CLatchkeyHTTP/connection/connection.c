@@ -3,8 +3,9 @@
 // Design
 //
 // The list of all connections is guarded by the server's lock. It is locked when a connection
-// begins and ends, by the watchdog, and by those who count; never for a request. While a connection
-// is in the list its socket is open: libmicrohttpd closes it after MHD_CONNECTION_NOTIFY_CLOSED.
+// begins and ends, by the watchdog, and by functions that count; never for a request. While a
+// connection is in the list its socket is open: libmicrohttpd closes it after
+// MHD_CONNECTION_NOTIFY_CLOSED.
 
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -70,8 +71,8 @@ bool latchkey_http_connection_enter(connection *c, enum phase phase) {
         return false;
     }
     if ((now & PHASE_MASK) >= PHASE_HANDLING) {
-        // Who else changes HANDLING has the lock that this caller has, or has abandoned the request
-        // (internal.h).
+        // Any other thread that changes HANDLING holds this caller's lock, or has abandoned the
+        // request (internal.h).
         atomic_store_explicit(&c->phase, next, memory_order_release);
         return true;
     }
@@ -98,8 +99,8 @@ bool latchkey_http_connection_expire(connection *c, unsigned phase) {
 void latchkey_http_connection_end(connection *c) {
     int unsent = 0;
     if (ioctl(c->socket, SIOCOUTQ, &unsent) == 0 && unsent > 0) {
-        // Otherwise the kernel would keep it for minutes after close() for a client that never
-        // reads.
+        // Otherwise the kernel would keep unsent bytes for minutes after close() if the client
+        // never reads.
         struct linger at_once = {1, 0};
         setsockopt(c->socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     }

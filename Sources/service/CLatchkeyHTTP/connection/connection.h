@@ -34,8 +34,8 @@ void latchkey_http_connection_end(connection *c);
 // The time of deadlines, in milliseconds. Any thread.
 uint64_t latchkey_http_now(latchkey_http_server *server);
 
-// Suspends a request that is RUNNING, unless there is word of it already. Returns true if its
-// thread must go back to libmicrohttpd. The server's thread.
+// Suspends a request if it is still RUNNING. Returns true if its thread must go back to
+// libmicrohttpd. The server's thread.
 bool latchkey_http_connection_await(connection *c);
 
 // address.c
@@ -47,7 +47,7 @@ bool latchkey_http_address_is_proxy(const latchkey_http_server *server,
 // Makes room for the counters. Returns false without memory.
 bool latchkey_http_address_create(latchkey_http_server *server);
 
-// Counts a connection, or says over which bound it is. (lock)
+// Counts a connection, or says which limit it is over. (lock)
 latchkey_http_rejection latchkey_http_address_enter(connection *c);
 void latchkey_http_address_leave(connection *c);
 

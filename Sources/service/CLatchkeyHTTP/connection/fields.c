@@ -1,4 +1,4 @@
-// Header fields by name.
+// Finds header fields by name.
 //
 // Design
 //

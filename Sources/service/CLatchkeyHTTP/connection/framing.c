@@ -2,9 +2,9 @@
 //
 // Design
 //
-// Bytes are looked at by lines, and made plain in place: what is kept never grows. The last line of
-// a head decides how its body is framed. A head is kept once it is whole; a line of a body, once
-// its end is there. So nothing of what breaks a rule was given to the library before.
+// Bytes are read line by line and made plain in place: they never become more. The last line of a
+// head decides how its body is framed. A head is kept once it is whole; a line of a body, once its
+// end is there. So the library gets no part of a head or line that breaks a rule.
 //
 // Stricter than section 2.2 allows: a bare line feed ends no line. Heads are in framing_head.c.
 
@@ -34,7 +34,7 @@ void latchkey_http_framing_begin_head(arrival *a, region *r) {
     r->unit = r->write;
 }
 
-// Gives the library this in place of what has come, and nothing of what comes.
+// Gives the library `closing` in place of the refused part, and nothing after it.
 static bool refuse(connection *c, latchkey_http_rejection why, const char *closing) {
     arrival *a = &c->arrival;
     a->state = ARRIVAL_OVER;
@@ -59,8 +59,9 @@ static const char *find_origin(const region *r, size_t *length) {
     return NULL;
 }
 
-// The head that stands for one that is refused. It is a HEAD if that is one, which gets no body. It
-// has the Origin, since a browser shows the answer to the page only if the answer names it.
+// The head that stands for a refused one. It is a HEAD if the refused one is, and then gets no
+// body. It has the Origin, since a browser shows the answer to the page only if the answer names
+// it.
 static const char *stand_in(arrival *a, const region *r) {
     static const char head[] = "HEAD";
     size_t length = 0;
@@ -96,14 +97,14 @@ static bool refuse_body(connection *c, latchkey_http_rejection why) {
     }
 }
 
-// Refuses what has broken a rule.
+// Refuses a part that breaks a rule.
 bool latchkey_http_framing_refuse_malformed(connection *c, region *r) {
     return c->arrival.state == ARRIVAL_HEAD
                ? latchkey_http_framing_refuse_head(c, r, LATCHKEY_HTTP_REJECTION_MALFORMED)
                : refuse_body(c, LATCHKEY_HTTP_REJECTION_MALFORMED);
 }
 
-// Refuses what is longer than a bound.
+// Refuses a part that is longer than a limit.
 bool latchkey_http_framing_refuse_long(connection *c, region *r) {
     arrival *a = &c->arrival;
     if (a->state == ARRIVAL_CHUNK_SIZE) {
@@ -173,8 +174,8 @@ static size_t span_of_quoted(const char *bytes, size_t count) {
     return 0;
 }
 
-// Whether what is behind a chunk's size is extensions (RFC 9112, section 7.1.1), or nothing: names,
-// each with a value or without one. White space may be around `;` and `=` only.
+// Whether these bytes, which follow a chunk's size, are extensions (RFC 9112, section 7.1.1) or
+// none: names, each with a value or without one. White space may be around `;` and `=` only.
 static bool are_extensions(const char *bytes, size_t count) {
     size_t at = 0;
     while (at < count) {

@@ -13,7 +13,7 @@ struct connection;
 
 // Checks bytes, and makes them plain in place. The first of them may be whole lines of a head that
 // were checked before (arrival.h, `scanned`). Returns how many the library is to get. `*rest` more
-// behind these wait for what comes.
+// after these wait for further bytes.
 size_t latchkey_http_framing_check(struct connection *c, char *bytes, size_t count, size_t *rest);
 
 // Whether this is the name that stands for Cookie.
@@ -26,11 +26,11 @@ typedef struct region {
     char *bytes;
     size_t count;
     size_t read;   // up to here it was looked at
-    size_t write;  // up to here is what is kept of it; never beyond `read`
-    size_t unit;   // where the head begins that is not complete, in what is kept
+    size_t write;  // up to here are the kept bytes; never beyond `read`
+    size_t unit;   // in the kept bytes, where the incomplete head begins
 } region;
 
-// The next head begins behind what is kept.
+// The next head begins after the kept bytes.
 void latchkey_http_framing_begin_head(struct arrival *a, region *r);
 
 // The length of the line that begins at `read`, with its end; 0 if the end has not come, or the
@@ -43,13 +43,13 @@ void latchkey_http_framing_keep_line(region *r, size_t kept, size_t length);
 // Takes a line of a head. Returns false if there is none, or the head is refused.
 bool latchkey_http_framing_take_head_line(struct connection *c, region *r);
 
-// Refusals: the library gets something in place of what has come, and nothing of what comes. All
-// return false.
+// Refusals: the library gets a stand-in for the refused part, and nothing after it. All return
+// false.
 bool latchkey_http_framing_refuse_head(struct connection *c, region *r,
                                        latchkey_http_rejection why);
-// What has broken a rule.
+// For a part that breaks a rule.
 bool latchkey_http_framing_refuse_malformed(struct connection *c, region *r);
-// What is longer than a bound.
+// For a part that is longer than a limit.
 bool latchkey_http_framing_refuse_long(struct connection *c, region *r);
 
 #endif

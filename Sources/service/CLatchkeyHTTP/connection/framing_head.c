@@ -80,7 +80,7 @@ static bool take_length(arrival *a, const char *value, size_t count) {
     return count > 0 && latchkey_http_span_of(value, count, &bytes_of_digits) == count;
 }
 
-// Checks a field line without white space behind it, and hides a cookie. Returns whether it is one.
+// Checks a field line without trailing white space, and hides a cookie. Returns whether it is one.
 static bool take_field_line(arrival *a, char *line, size_t count) {
     char *colon = memchr(line, ':', count);
     if (colon == NULL) {
@@ -114,7 +114,7 @@ static bool take_field_line(arrival *a, char *line, size_t count) {
     }
 }
 
-// Decides what comes behind a whole head. Returns false if it is refused.
+// Decides what follows a whole head. Returns false if the head is refused.
 static bool end_head(connection *c, region *r) {
     arrival *a = &c->arrival;
     bool contradicts = a->lengths > 1 || a->codings > 1 || a->hosts > 1 ||
@@ -161,7 +161,7 @@ bool latchkey_http_framing_take_head_line(connection *c, region *r) {
     }
     if (a->lines > 0) {
         while (latchkey_http_is_space(line[count - 1])) {
-            // The first byte is none: a folded line is refused.
+            // The first byte must not be a space: a folded line is refused.
             if (--count == 0) {
                 return latchkey_http_framing_refuse_malformed(c, r);
             }

@@ -1,5 +1,5 @@
-// The identifiers of requests: twenty digits and letters, with which an answer, the lines of the
-// log and those of the audit log are found.
+// The identifiers of requests: twenty digits and letters that an answer and its lines in the log
+// and the audit log have in common.
 //
 // Design
 //
@@ -40,7 +40,7 @@ static void write_digits(char *text, size_t count, uint64_t number) {
 
 void latchkey_http_identifier_create(latchkey_http_server *server) {
     uint64_t start = 0;
-    // So few bytes are never cut short, once the system has any.
+    // A request for so few bytes is never cut short, once the system has any.
     if (getrandom(&start, sizeof(start), 0) != (ssize_t)sizeof(start)) {
         start = (uint64_t)(uintptr_t)server ^ (uint64_t)time(NULL) << 20;
     }

@@ -5,13 +5,13 @@
 
 #include "internal.h"
 
-// Draws what the identifiers of this server begin with.
+// Draws the beginning of this server's identifiers.
 void latchkey_http_identifier_create(latchkey_http_server *server);
 
-// Gives the request that begins its identifier. The server's thread, once for each request.
+// Gives its identifier to the request that begins. The server's thread, once for each request.
 void latchkey_http_identifier_next(connection *c);
 
-// Makes one that no request has, for an answer to what is no request yet. Any thread.
+// Makes one that no request has, for an answer to something that is not a request yet. Any thread.
 void latchkey_http_identifier_make(latchkey_http_server *server,
                                    char text[LATCHKEY_HTTP_IDENTIFIER_BYTES]);
 

@@ -1,31 +1,30 @@
-// An HTTP/1.1 server: libmicrohttpd, with a number of event loops, behind one interface.
+// An HTTP/1.1 server: an interface to libmicrohttpd with several event loops.
 //
 // Length: the one header that Swift imports for requests and answers.
 //
-// What this target adds to the library:
+// This target adds to the library:
 //
 //  * A handler may answer a request before it returns, or later from any thread, exactly once. A
 //    connection whose answer is not there yet is suspended.
-//  * What a request points to is owned by the request. It stays readable until the answer, even if
-//    the client has vanished or the server was stopped meanwhile.
-//  * Bounds: target, headers, body (while it arrives), connections, connections per address, and
-//    the time that a request, an answer or an idle connection may take. A request over a bound
-//    reaches the same handler with `rejection` set, so that all answers are made in one place.
-//    The exceptions, which are answered here, are listed at the rejections.
-//  * Bytes are checked before libmicrohttpd reads them (arrival.c), and its faults are shielded
-//  from
-//    (library.c has the table). Its log quotes targets and has no bound: texts from clients are
-//    taken out, and lines are limited to LATCHKEY_HTTP_LOG_LINES_MAX a second (log.c). Without a
-//    free descriptor it busy-waits on its listener: latchkey_http_start() checks that the process
-//    may open as many as the bounds need.
+//  * A request owns what it points to. All of it stays readable until the answer, even if the
+//    client has vanished or the server was stopped meanwhile.
+//  * Limits: target, headers, body (while it arrives), connections, connections per address, and
+//    the time that a request, an answer or an idle connection may take. A request over a limit
+//    reaches the same handler with `rejection` set, so that all answers are made in one place. The
+//    exceptions, which are answered here, are listed at the rejections.
+//  * Bytes are checked before libmicrohttpd reads them (arrival.c), and its faults are worked
+//    around (library.c). Its log quotes targets and has no limit: texts from clients are taken out,
+//    and lines are limited to LATCHKEY_HTTP_LOG_LINES_MAX a second (log.c). Without a free
+//    descriptor it busy-waits on its listener: latchkey_http_start() checks that the process may
+//    open as many as the limits need.
 //
-// There is no route here. Of the answers, these have something of their own:
+// There are no routes here. This target adds to answers:
 //
 //     - Every answer has Date, the two constant lines of lines.h, which protect browsers, and
 //       Latchkey-Request-Id, the identifier of its request.
 //     - An answer whose request is shared with other origins gets the lines of refusals.c.
 //     - The few answers that are made here are problem details (RFC 9457). Their bodies are
-//       options; server.c has one for each that is not given.
+//       options; server.c has a default for each.
 //
 // CLatchkeyHTTPStream.h has answers whose body is pushed piece by piece, CLatchkeyHTTPBody.h has
 // requests whose body is read piece by piece.
@@ -42,7 +41,7 @@
 #include "CLatchkeyHTTPAccount.h"
 #include "CLatchkeyHTTPTLS.h"
 
-// Bytes that somebody else owns. `bytes` may be NULL if `count` is 0.
+// Bytes of another owner. `bytes` may be NULL if `count` is 0.
 typedef struct latchkey_http_bytes {
     const char *bytes;
     size_t count;
@@ -75,8 +74,8 @@ typedef enum latchkey_http_known {
 } latchkey_http_known;
 
 // Whether the pages of an origin may read the answer to a request. The handler decides and adds the
-// header lines; the request carries it from the one place to the other. Answers that are made here
-// get the lines here.
+// header lines. The request carries the decision, so that answers that are made here get the lines,
+// too.
 typedef enum latchkey_http_sharing {
     LATCHKEY_HTTP_SHARED_WITH_NONE = 0,
     // Another origin would get another answer.
@@ -105,12 +104,11 @@ typedef enum latchkey_http_rejection {
     // Serve it.
     LATCHKEY_HTTP_REJECTION_NONE = 0,
     // The head or the framing of the body is not HTTP/1 (RFC 9112): a line that does not end with
-    // CR
-    // LF, a control character, a method that is no token, a space in the target, another version, a
-    // folded header line, a bad header name, no Host, two or a bad one, an absolute target without
-    // a host, contradicting lengths, a length that is no number, a bad chunk or trailer, or
-    // extensions of chunks of more than 16 KiB. 400. The connection is closed after the answer.
-    // Method and target are those of the request if its body is bad, and otherwise `/` and
+    // CR LF, a control character, a method that is no token, a space in the target, another
+    // version, a folded header line, a bad header name, no Host, two or a bad one, an absolute
+    // target without a host, contradicting lengths, a length that is no number, a bad chunk or
+    // trailer, or more than 16 KiB of chunk extensions. 400. The connection is closed after the
+    // answer. Method and target are those of the request if its body is bad, and otherwise `/` and
     // `GET`, or `HEAD` for that.
     LATCHKEY_HTTP_REJECTION_MALFORMED,
     // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
@@ -122,14 +120,14 @@ typedef enum latchkey_http_rejection {
     // Request line, headers and trailers together are longer than `head_bytes_max`, or are more
     // than LATCHKEY_HTTP_FIELDS_MAX lines. 431. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE,
-    // The body is longer than `body_bytes_max`. 413. Closed after the answer. With
-    // `Expect: 100-continue` the answer goes out before the body is sent. Otherwise the body is
-    // read and thrown away, so that the client gets to read its answer: up to
-    // LATCHKEY_HTTP_DISCARD_BYTES_MAX over the bound. A body that is still longer, or whose
-    // Content-Length says so, gets a 413 from here, at once.
+    // The body is longer than `body_bytes_max`. 413. Closed after the answer. With `Expect:
+    // 100-continue` the answer goes out before the body is sent. Otherwise the body is read and
+    // discarded, so that the client can read its answer: up to LATCHKEY_HTTP_DISCARD_BYTES_MAX over
+    // the limit. A body that is still longer, or whose Content-Length says so, gets a 413 from
+    // here, at once.
     LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE,
     // `connections_max` connections are served. 503. Closed after the answer. The number of refused
-    // connections has a bound, too (LATCHKEY_HTTP_REFUSALS_MAX). One more closes the refused
+    // connections is limited, too (LATCHKEY_HTTP_REFUSALS_MAX). One more closes the refused
     // connection that has waited longest for its request, so that a probe is answered while others
     // wait. The handler may serve the request nevertheless: it closes the connection, too.
     LATCHKEY_HTTP_REJECTION_CONNECTIONS,
@@ -142,14 +140,14 @@ typedef enum latchkey_http_rejection {
 } latchkey_http_rejection;
 
 enum {
-    // How much more than `body_bytes_max` is read of a body, only to be able to answer.
+    // How many bytes over `body_bytes_max` are read, only so that the client gets its answer.
     LATCHKEY_HTTP_DISCARD_BYTES_MAX = 1 << 20,
     // How many header lines a request can have, trailers included.
     LATCHKEY_HTTP_FIELDS_MAX = 100,
     // How long the head of an answer can be. A request is refused if there is no room for it.
     LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX = 1024,
-    // The send buffer of a connection in the kernel, which counts it twice: what an answer that
-    // its client does not read can take.
+    // The send buffer of a connection in the kernel, which counts it twice: the memory that an
+    // unread answer can take.
     LATCHKEY_HTTP_SEND_BYTES_MAX = 128 * 1024,
     // The minimum rate at which a client must take an answer, on average over the idle time.
     LATCHKEY_HTTP_ANSWER_BYTES_PER_SECOND_MIN = 1024,
@@ -157,22 +155,22 @@ enum {
     LATCHKEY_HTTP_STACK_BYTES = 1 << 20,
     // How many lines are logged in a second. The rest is counted.
     LATCHKEY_HTTP_LOG_LINES_MAX = 5,
-    // How many connections over `connections_max` are there at most, waiting for their refusal: as
-    // many as `connections_max`, within these bounds.
+    // How many connections over `connections_max` can wait for their refusal: as many as
+    // `connections_max`, within these limits.
     LATCHKEY_HTTP_REFUSALS_MIN = 64,
     LATCHKEY_HTTP_REFUSALS_MAX = 1024,
     // A refused connection that does not send its request is closed after this time.
     LATCHKEY_HTTP_REFUSAL_MILLISECONDS = 1000,
-    // Deadlines are looked at this often, or four times in the shortest of them. A deadline takes
+    // Deadlines are checked this often, or four times in the shortest of them. A deadline takes
     // effect at most two such ticks late and never early.
     LATCHKEY_HTTP_TICK_MILLISECONDS_MAX = 250,
-    // How long the body of an answer can be that is made here.
+    // The longest body of an answer that is made here.
     LATCHKEY_HTTP_RAW_BODY_BYTES_MAX = 1024,
     // The body buffer of a connection is kept for its next request up to this size.
     LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
-    // How long the body of a short answer can be.
+    // The longest body of a short answer.
     LATCHKEY_HTTP_SHORT_BYTES_MAX = 256,
-    // How long the identifier of a request is.
+    // The length of the identifier of a request.
     LATCHKEY_HTTP_IDENTIFIER_BYTES = 20,
 };
 
@@ -198,11 +196,11 @@ typedef struct latchkey_http_request {
     // Whether the authority is that of an earlier request of this connection for which
     // latchkey_http_request_keep_authority() was called.
     bool authority_is_kept;
-    // When the head had arrived: CLOCK_MONOTONIC.
+    // The time when the head had arrived: CLOCK_MONOTONIC.
     uint64_t started_nanoseconds;
-    // What latchkey_http_request_note() was given at the head, or 0.
+    // The number given to latchkey_http_request_note() at the head, or 0.
     uint64_t note;
-    // What latchkey_http_request_share() was given.
+    // The value given to latchkey_http_request_share().
     latchkey_http_sharing sharing;
     latchkey_http_rejection rejection;
 } latchkey_http_request;
@@ -217,21 +215,21 @@ typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *requ
 //
 //  * answer the request with latchkey_http_respond(), before it returns. Then the handler is not
 //    called. With `Expect: 100-continue` the body is not asked for, and the connection is closed.
-//    Otherwise the body is read and discarded, within the usual bounds, and the answer is sent
-//    behind it. A client that does not read while it sends gets its answer that way.
+//    Otherwise the body is read and discarded, within the usual limits, and the answer is sent
+//    after it. A client that does not read while it sends gets its answer that way.
 //  * call latchkey_http_request_note() and latchkey_http_request_read().
 //
 // It is not called for a request with a rejection, which goes to the handler. A body that is too
-// long by its Content-Length is rejected behind it.
+// long by its Content-Length is rejected after it.
 typedef void (*latchkey_http_head)(void *context, latchkey_http_request *request);
 
-// Called on any thread with a sentence of libmicrohttpd's or of ours: no line feed, printable ASCII
+// Called on any thread with a message of libmicrohttpd's or of ours: no line feed, printable ASCII
 // only, nothing that a client has sent. `message` is gone after the call. Must not block: the
 // thread may be one that serves.
 typedef void (*latchkey_http_log)(void *context, const char *message);
 
-// Called on a thread of the server for a request without effect that is taken away: whether what it
-// may have waited for is held, so that it gets `held_body`. Must not block.
+// Called on a thread of the server for a request without effect that is taken away. Returns whether
+// the work that it may have waited for is held up; then it gets `held_body`. Must not block.
 typedef bool (*latchkey_http_holding)(void *context);
 
 // Called once, on any thread, when the bytes of an answer are not needed any more.
@@ -248,26 +246,26 @@ typedef struct latchkey_http_options {
     // different.
     latchkey_http_identity *identity;
     uint32_t connections_max;  // at least 1
-    // 0: no bound. IPv6 addresses count by their first 64 bits.
+    // 0: no limit. IPv6 addresses count by their first 64 bits.
     uint32_t connections_per_address_max;
-    // Who speaks for others: these addresses have no bound of their own. Copied.
+    // Proxies: these addresses have no limit of their own. Copied.
     const latchkey_http_network *proxies;
     size_t proxy_count;
-    // Path and query. A target within this bound that is longer than `head_bytes_max` is refused as
+    // Path and query. A target within this limit that is longer than `head_bytes_max` is refused as
     // HEAD_TOO_LARGE, or TARGET_TOO_LONG.
     uint32_t target_bytes_max;
     uint32_t head_bytes_max;  // request line and headers; each KiB costs a request about 30 ns
     uint64_t body_bytes_max;
-    // From an answer, or the start of the connection, to the next byte; and the time over which the
-    // rate is measured at which a client takes an answer. 0: no bound.
+    // From an answer, or the start of the connection, to the next byte; also the time over which a
+    // client's rate of taking an answer is measured. 0: no limit.
     uint32_t idle_milliseconds;
     // From the return of the handler to its answer. A request that is not answered then is taken
-    // away, as at stop. 0: no bound.
+    // away, as at stop. 0: no limit.
     uint32_t answer_milliseconds;
-    // From the first byte of a request to its last. What takes longer gets a 408 from here, and its
-    // connection is closed. 0: no bound.
+    // From the first byte of a request to its last. A slower request gets a 408 from here, and its
+    // connection is closed. 0: no limit.
     uint32_t request_milliseconds;
-    // There is no port: connections come by latchkey_http_join() only.
+    // There is no port: connections come only by latchkey_http_join().
     bool joins_only;
     // For tests: the clock of deadlines stands still, and only latchkey_http_pass moves it.
     // latchkey_http_stop keeps the system's time.
@@ -275,11 +273,11 @@ typedef struct latchkey_http_options {
     // The bodies of the answers that are made here: a problem's JSON each, of at most
     // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.
     const char *timeout_body;    // 408: a request took too long to arrive
-    const char *too_large_body;  // 413: a body went on and on, or would
+    const char *too_large_body;  // 413: a body is far too long
     const char *draining_body;   // 503: the request was not handled, because the server stops
     const char *unknown_body;    // 500: the request was taken away; it may take effect or not
     const char *late_body;       // 503: the same, of a method that has no effect
-    const char *held_body;       // 503: the same, where `holding` says so
+    const char *held_body;       // 503: the same, if `holding` says so
     latchkey_http_handler handler;
     latchkey_http_head head;        // may be NULL
     latchkey_http_log log;          // may be NULL
@@ -303,9 +301,9 @@ typedef struct latchkey_http_failure {
 #define LATCHKEY_HTTP_LIBRARIES_KNOWN                                                              \
     { "0.9.75", "1.0.1" }
 
-// Tries what this target takes for granted of libmicrohttpd, over socket pairs: some requests, and
-// what they must be answered. Takes some milliseconds, and a thread. Returns false, and says in
-// `reason` what is wrong, if an answer is another one: then the library must not be served with.
+// Tests what this target assumes of libmicrohttpd, over socket pairs: some requests and their
+// expected answers. Takes some milliseconds, and a thread. Returns false and says why in `reason`
+// if an answer differs: then the library must not be used.
 bool latchkey_http_check(char *reason, size_t capacity);
 
 typedef struct latchkey_http_server latchkey_http_server;
@@ -326,9 +324,9 @@ bool latchkey_http_can_listen(const latchkey_http_options *options, latchkey_htt
 // The port that is listened on. Any thread.
 uint16_t latchkey_http_port(const latchkey_http_server *server);
 
-// Stops to listen: the port refuses connections when this returns. Requests whose head had arrived
+// Stops listening: the port refuses connections when this returns. Requests whose head had arrived
 // are served as before; later ones are rejected as DRAINING. Every answer closes its connection.
-// The producers of streams are told. Any thread, more than once if you like.
+// The producers of streams are told. Any thread, also several times.
 void latchkey_http_quiesce(latchkey_http_server *server);
 
 // The requests and answers that the end of a server cut off.
@@ -348,12 +346,12 @@ typedef struct latchkey_http_cut_off {
 // Streams are not waited for like requests: see LATCHKEY_HTTP_STREAM_LAST_MILLISECONDS.
 //
 // A handler that is running is always waited for, whatever the time. Any thread but the server's
-// own, once. Afterwards, requests may still be answered, in vain, and the functions of streams may
-// still be called; nothing else of the server may be used.
+// own, once. Afterwards, requests may still be answered (late answers are discarded), and the
+// functions of streams may still be called; nothing else of the server may be used.
 latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds);
 
-// Lets so much time pass for a server whose clock stands. Deadlines count from when the watchdog
-// has first seen what they bound, as they always do. Any thread.
+// Lets this much time pass for a server whose clock stands still. Deadlines count, as always, from
+// when the watchdog first saw what they limit. Any thread.
 void latchkey_http_pass(latchkey_http_server *server, uint32_t milliseconds);
 
 // The version of libmicrohttpd that is linked, such as "0.9.75". Never freed. Any thread.
@@ -372,7 +370,7 @@ typedef struct latchkey_http_statistics {
     // How many of those in handling are suspended, because their handler has returned
     // without an answer.
     uint32_t suspended;
-    // Since the start: connections accepted, refused over a bound, and ended by a deadline.
+    // Since the start: connections accepted, refused over a limit, and ended by a deadline.
     uint64_t accepted_total;
     uint64_t refused_total;
     // Those among them that were refused because of `connections_per_address_max`.
@@ -390,8 +388,8 @@ typedef struct latchkey_http_statistics {
     uint64_t handshake_failed_total;
 } latchkey_http_statistics;
 
-// Counts connections and what they are doing. Requests do not pay for it; this walks over the
-// connections, under the lock that guards their list. Any thread.
+// Counts connections and what they are doing. Costs requests nothing; walks over the connections
+// under the lock that guards their list. Any thread.
 latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server);
 
 // How many connections `connections_max` counts: all but those that are refused. Any thread.
@@ -437,9 +435,9 @@ bool latchkey_http_response_add(latchkey_http_response *response, const char *na
 // Discards an answer that will not be given.
 void latchkey_http_response_discard(latchkey_http_response *response);
 
-// Answers with a short body, which are cheaper than others: memory is used again for each answer
-// of a connection. Begin, add header lines, respond; one thread. An answer that was begun may be
-// begun again, or another one may be given instead of it.
+// Answers with a short body, which are cheaper than others: all answers of a connection use the
+// same memory. Begin, add header lines, respond; one thread. An answer that was begun may be begun
+// again, or another one may be given instead of it.
 //
 // Begins an answer with a copy of these bytes, at most LATCHKEY_HTTP_SHORT_BYTES_MAX. Returns false
 // if there is no memory; then another answer must be given.
@@ -459,13 +457,13 @@ const char *latchkey_http_request_identifier(const latchkey_http_request *reques
 // Keeps a number for the handler, which finds it in `note`. Only at the head.
 void latchkey_http_request_note(latchkey_http_request *request, uint64_t note);
 
-// Remembers the authority of this request for the requests behind it on its connection, so that the
-// handler need not look at it again. Only on the server's thread, before the handler or the head
-// callback has returned. An authority that is very long is not remembered.
+// Remembers the authority of this request for later requests on its connection, so that the handler
+// need not look at it again. Only on the server's thread, before the handler or the head callback
+// has returned. An authority that is very long is not remembered.
 void latchkey_http_request_keep_authority(latchkey_http_request *request);
 
-// Says who may read the answer, for whoever makes it. Only on the server's thread, before the
-// handler or the head callback has returned.
+// Says which origins may read the answer, for the code that makes it. Only on the server's thread,
+// before the handler or the head callback has returned.
 void latchkey_http_request_share(latchkey_http_request *request, latchkey_http_sharing sharing);
 
 // The address at the other end of the connection; all zeroes if it has none. Any thread, until the
@@ -480,27 +478,27 @@ bool latchkey_http_request_is_proxy(const latchkey_http_request *request,
 // thread, before the handler or the head callback has returned.
 bool latchkey_http_request_is_whole(const latchkey_http_request *request);
 
-// Closes the connection behind the answer. When the function above may be called.
+// Closes the connection after the answer. May be called when the function above may be.
 void latchkey_http_request_close(latchkey_http_request *request);
 
 // Counts the connection for the token of this number, instead of its address. Returns false, and
-// closes the connection behind the answer, if the token has `connections_per_address_max` others.
+// closes the connection after the answer, if the token has `connections_per_address_max` others.
 // Only on the server's thread, before the handler or the head callback has returned.
 bool latchkey_http_request_belong(latchkey_http_request *request, uint64_t number);
 
-// Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`: so many
-// milliseconds after its handler was called, or none if it is 0. For a handler that waits on
+// Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`:
+// `milliseconds` after its handler was called, or none if it is 0. For a handler that waits on
 // purpose, such as a long poll. If the client closes the connection meanwhile, or its half of it,
 // the request is taken away as at its deadline, within about two ticks. Any thread, until the
 // answer.
 void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds);
 
-// How an owner of a request is told that it was taken away. Stays in place until `release`, which
-// may free it.
+// Tells an owner of a request that it was taken away. Stays in place until `release`, which may
+// free it.
 typedef struct latchkey_http_gone {
-    // The request was taken away: its client has gone, it is late, or the server stops. It must be
-    // answered all the same, in vain, and may be used until then. Called at most once, and never
-    // after the answer unless both happen at the same time. Must not block; may answer.
+    // The request was taken away: its client has gone, it is late, or the server stops. It must
+    // still be answered (the answer is discarded), and may be used until then. Called at most once,
+    // and never after the answer unless both happen at the same time. Must not block; may answer.
     void (*gone)(void *context);
     // Nothing is called any more. Called exactly once, after the answer, on any thread. Not NULL.
     void (*release)(void *context);
@@ -510,10 +508,10 @@ typedef struct latchkey_http_gone {
     bool is_told;
 } latchkey_http_gone;
 
-// Has the owner of a request told if it is taken away, or was already: for one that holds something
-// as long as its request waits. The end of the client, or of its half of the connection, is noticed
-// within about two ticks, as after latchkey_http_request_wait(). A request can have several owners.
-// Any thread, until the answer.
+// Tells the owner of a request if it is taken away, or was already: for an owner that holds
+// something while its request waits. The end of the client, or of its half of the connection, is
+// noticed within about two ticks, as after latchkey_http_request_wait(). A request can have several
+// owners. Any thread, until the answer.
 void latchkey_http_request_when_gone(latchkey_http_request *request, latchkey_http_gone *gone);
 
 // Answers the request, once; the request must not be used afterwards. Takes the response over. A
@@ -521,7 +519,7 @@ void latchkey_http_request_when_gone(latchkey_http_request *request, latchkey_ht
 // not sent for HEAD, 204 and 304. `close` closes the connection afterwards. Any thread.
 //
 // To answer a second time is a programmer's error. It ends the process if the connection has not
-// got its next request yet; later it cannot be seen.
+// got its next request yet; later it goes unnoticed.
 void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
                            latchkey_http_response *response, bool close);
 

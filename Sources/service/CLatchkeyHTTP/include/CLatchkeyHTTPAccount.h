@@ -1,5 +1,5 @@
-// What the bodies of unsent answers hold in all, against one bound, and what those of one client
-// hold, against its share.
+// Counts the bytes of the bodies of unsent answers: all of them against one limit, and those of
+// each client against its share.
 //
 // Included by CLatchkeyHTTP.h. All functions may be called on any thread.
 
@@ -17,23 +17,23 @@ enum { LATCHKEY_HTTP_ACCOUNT_CLIENTS = 4096 };
 
 typedef enum latchkey_http_charge {
     LATCHKEY_HTTP_CHARGED,
-    LATCHKEY_HTTP_CHARGE_FULL,   // all clients together are at the bound
+    LATCHKEY_HTTP_CHARGE_FULL,   // all clients together are at the limit
     LATCHKEY_HTTP_CHARGE_SHARE,  // this one has its share
 } latchkey_http_charge;
 
 // NULL without memory.
 latchkey_http_account *latchkey_http_account_create(size_t bytes_max, size_t client_bytes_max);
 
-// Nothing is charged any more, and nothing will be.
+// Called when nothing is charged any more, and nothing will be.
 void latchkey_http_account_destroy(latchkey_http_account *account);
 
-// Charges so many bytes. Returns false, and charges nothing, if that would go beyond the bound.
+// Charges `count` bytes. Returns false, and charges nothing, if that would go over the limit.
 bool latchkey_http_account_charge(latchkey_http_account *account, size_t count);
 
-// Charges so many bytes, even beyond the bound.
+// Charges `count` bytes, even over the limit.
 void latchkey_http_account_add(latchkey_http_account *account, size_t count);
 
-// Gives back what was charged.
+// Gives charged bytes back.
 void latchkey_http_account_give_back(latchkey_http_account *account, size_t count);
 
 // The same for a long answer to a client. A refused charge charges nothing.
@@ -50,8 +50,8 @@ latchkey_http_charge latchkey_http_account_ask(latchkey_http_account *account, u
 // How many bytes are charged.
 size_t latchkey_http_account_bytes(const latchkey_http_account *account);
 
-// Bytes that any number of streams send without a copy of their own. Charged once, also beyond the
-// bound, from its creation until the last reference is released. `account` may be NULL.
+// Bytes that any number of streams send without a copy of their own. Charged once, also over the
+// limit, from its creation until the last reference is released. `account` may be NULL.
 typedef struct latchkey_http_block latchkey_http_block;
 
 // Copies the bytes. NULL without memory. The caller has the first reference.

@@ -4,15 +4,15 @@
 //
 // The head callback gives a request a reader. The reader gets each piece of the body as it arrives,
 // so that the memory of a request does not grow with its body, and `body_bytes_max` does not hold.
-// It may make the client wait. Behind the last piece the handler is called as for any request, with
+// It may make the client wait. After the last piece the handler is called as for any request, with
 // an empty `body`; it finds the reader by latchkey_http_body_context(), and must answer.
 //
 // A reader ends in one of three ways: the handler is called, the reader has answered, or `gone` is
 // called. Its callbacks are never called at the same time, and none while it makes the client wait.
 //
-// Deadlines: latchkey_http_options.request_milliseconds bounds the time without a piece. A body
+// Deadlines: latchkey_http_options.request_milliseconds limits the time without a piece. A body
 // must also arrive at LATCHKEY_HTTP_BODY_BYTES_PER_SECOND_MIN, on average over that time; the time
-// in which the reader makes the client wait does not count. `answer_milliseconds` bounds each such
+// in which the reader makes the client wait does not count. `answer_milliseconds` limits each such
 // wait: the request is taken away, as it would be from its handler, and gets the 500 with
 // `unknown_body`.
 //
@@ -45,7 +45,7 @@ typedef enum latchkey_http_body_reason {
     LATCHKEY_HTTP_BODY_DEADLINE,
     // The server stops.
     LATCHKEY_HTTP_BODY_STOPPED,
-    // The trailers behind the body are out of bounds. The handler gets the request as rejected.
+    // The trailers after the body are over a limit. The handler gets the request as rejected.
     LATCHKEY_HTTP_BODY_REFUSED,
 } latchkey_http_body_reason;
 
@@ -60,8 +60,8 @@ enum {
 typedef struct latchkey_http_body_reader {
     // Takes a piece, whose bytes are valid during the call and which is not empty. May answer the
     // request with latchkey_http_respond(), before it returns or while the client waits: the rest
-    // of the body is then read and thrown away, for `request_milliseconds` at most, and the answer
-    // is sent behind it. Nothing else is called then but `release`.
+    // of the body is then read and discarded, for `request_milliseconds` at most, and the answer is
+    // sent after it. Nothing else is called then but `release`.
     latchkey_http_taken (*piece)(void *context, struct latchkey_http_request *request,
                                  const void *bytes, size_t count);
     // The body will not be complete, and no answer is needed. Called at most once.

@@ -21,7 +21,7 @@
 typedef struct latchkey_http_stream latchkey_http_stream;
 
 typedef enum latchkey_http_write {
-    // The bytes were copied and will be sent behind those of earlier pieces.
+    // The bytes were copied and will be sent after those of earlier pieces.
     LATCHKEY_HTTP_WRITE_ACCEPTED,
     // Nothing was taken, because the buffer has no room for the piece. `has_room` will be called.
     LATCHKEY_HTTP_WRITE_FULL,
@@ -34,7 +34,7 @@ typedef enum latchkey_http_stream_reason {
     LATCHKEY_HTTP_STREAM_ENDED,
     // Before the producer ended the stream, the client closed the connection or its half of it, or
     // the connection failed, or there was no room for a piece: no memory, or a long piece at a
-    // bound of the account.
+    // limit of the account.
     LATCHKEY_HTTP_STREAM_CLIENT,
     // The client took the bytes too slowly; or the request had been taken away from its handler
     // before it was answered.
@@ -44,7 +44,8 @@ typedef enum latchkey_http_stream_reason {
 } latchkey_http_stream_reason;
 
 enum {
-    // So long a piece is taken at the bounds of the account, if the stream has nothing to send.
+    // A piece of this length is taken even at the limits of the account, if the stream has nothing
+    // to send.
     LATCHKEY_HTTP_STREAM_SHORT_BYTES_MAX = 32 * 1024,
     // How long the producers of streams have after the begin of latchkey_http_stop() to push their
     // last pieces. Then the server ends the streams.
@@ -63,7 +64,7 @@ typedef struct latchkey_http_stream_options {
     // How many bytes are buffered at most; at least 1. A longer piece is taken, too, but only into
     // an empty buffer.
     size_t buffer_bytes_max;
-    // What is buffered is charged to it, and to the share of the client. At one of the bounds a
+    // Buffered bytes are charged to it, and to the share of the client. At one of the limits a
     // stream with something to send is FULL. One with nothing to send takes a short piece, or a
     // block that another stream has; a longer one cuts the stream. May be NULL. It must live longer
     // than all streams.
@@ -120,15 +121,15 @@ bool latchkey_http_stream_await(latchkey_http_stream *stream, uint32_t mark);
 // How many bytes were accepted and not yet handed over for sending. Any thread.
 size_t latchkey_http_stream_unsent(latchkey_http_stream *stream);
 
-// Ends the stream behind a last short piece, which is taken though the buffer, or the account, is
+// Ends the stream after a last short piece, which is taken even if the buffer, or the account, is
 // full. Nothing happens if the stream has ended before. Any thread.
 void latchkey_http_stream_end_with(latchkey_http_stream *stream, const void *bytes, size_t count);
 
-// Ends the stream after what is buffered. Later writes are answered GONE. Any thread, more than
-// once if you like.
+// Ends the stream after the buffered bytes. Later writes are answered GONE. Any thread, also
+// several times.
 void latchkey_http_stream_end(latchkey_http_stream *stream);
 
-// Gives the producer's ownership up. A stream that has not ended goes on, and ends with its client
+// Gives up the producer's ownership. A stream that has not ended goes on, and ends with its client
 // or with the server. Once.
 void latchkey_http_stream_release(latchkey_http_stream *stream);
 

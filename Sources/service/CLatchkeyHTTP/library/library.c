@@ -1,10 +1,10 @@
-// What this target takes for granted of libmicrohttpd beyond its manual, and its faults.
+// The assumptions of this target about libmicrohttpd beyond its manual, and the library's faults.
 //
 // The tests of Tests/c run with 0.9.75 and with 1.0.1, the versions of Debian 12 and 13; each line
-// of these tables names the one that fails with a version that is made in another way. The program
-// tries most of the first table at each start (check.c), with the version that it finds.
+// of these tables names the test that fails with a version that works differently. The program
+// tests most of the first table at each start (check.c), with the version that it finds.
 //
-//   what is taken for granted           | where            | test in Tests/c
+//   assumption                          | where            | test in Tests/c
 //   ------------------------------------+------------------+--------------------------------------
 //   it reads by recv() or by            | arrival.c        | leaves no refusal to the library;
 //   gnutls_record_recv(), and a shorter |                  | means one thing, in whatever pieces;
@@ -18,7 +18,7 @@
 //   after a round                       |                  |
 //   a listener that is another          | drain.c          | drains; stops under load
 //   descriptor by now goes unnoticed    |                  |
-//   bytes can be sent behind its back   | past_library.c   | ends what takes too long
+//   bytes can be sent without it        | past_library.c   | ends what takes too long
 //   while a request is not complete     |                  |
 //   it suspends in a callback of GnuTLS | handshake.c      | HandshakeTests.swift: a hello waits
 //
@@ -28,11 +28,11 @@
 //                                                       |           | at each step
 //   a body that ends with an error, or without chunks,  | stream.c  | notices when the client of a
 //   leaks its connection                                |           | stream goes
-//   the final chunk is sent behind a head without body  | stream.c  | answers only the head of a
+//   the final chunk is sent after a head without body   | stream.c  | answers only the head of a
 //                                                       |           | stream
 //   a vector of parts that does not fit ends the process| charged_  | charges up to the bound of an
 //                                                       | answer.c  | account
-//   what it refuses while it stops ends the process     | arrival.c,| stops among heads that are
+//   a refusal while it stops ends the process           | arrival.c,| stops among heads that are
 //                                                       | drain.c   | refused
 //   an end of the connection that comes while it reads  | drain.c,  | stops with open connections
 //   is missed                                           | deadline.c|
@@ -42,7 +42,7 @@
 //   a handshake that waits for its client keeps its     | handshake.| TLSTests.swift: a handshake
 //   loop busy                                           | c         | that does not end is ended
 //
-//   Each can go when its test passes without the way around it.
+//   A workaround can go when its test passes without it.
 
 #define _GNU_SOURCE  // dup3
 

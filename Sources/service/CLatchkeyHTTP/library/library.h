@@ -1,4 +1,4 @@
-// What uses more of libmicrohttpd than its documented interface. library.c has the tables.
+// The uses of libmicrohttpd beyond its documented interface. library.c has the tables.
 
 #ifndef LATCHKEY_HTTP_LIBRARY_H
 #define LATCHKEY_HTTP_LIBRARY_H
@@ -9,14 +9,14 @@
 // Whether the library is a version that all tests run with.
 bool latchkey_http_library_is_known(void);
 
-// The answer's own copy of the value of a header line that it has, which may be written over with
-// as many bytes. No other code uses it while the request is unanswered.
+// The answer's own copy of the value of a header line that it has, which may be overwritten with as
+// many bytes. No other code uses it while the request is unanswered.
 char *latchkey_http_library_value(struct MHD_Response *response, const char *name);
 
-// What a line of its log tells.
+// The meaning of a line of its log.
 typedef enum library_message {
     LIBRARY_SAYS_OTHER,
-    LIBRARY_REFUSES,              // a request, by itself, in order
+    LIBRARY_REFUSES,              // a request, on its own
     LIBRARY_SENDS_NO_LAST_CHUNK,  // of a stream that was cut off
     LIBRARY_FAILS_HANDSHAKE,
 } library_message;

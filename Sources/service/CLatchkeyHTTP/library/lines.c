@@ -3,18 +3,19 @@
 //
 // Design
 //
-// libmicrohttpd makes its Date anew for every answer, which takes it a twentieth of the
-// instructions of a short GET and the lock of the C library's time zone. Its switch for that,
-// MHD_USE_SUPPRESS_DATE_NO_CLOCK, would leave it out of the answers that the library makes itself.
-// It leaves Date out of an answer that has one. So each answer gets ours: one text for all lines
-// but the identifier, of constant length, which is remade when the second of the clock is another
-// one.
+// libmicrohttpd makes a new Date for every answer, which takes a twentieth of the instructions of a
+// short GET and the lock of the C library's time zone. Its switch for that,
+// MHD_USE_SUPPRESS_DATE_NO_CLOCK, would also leave Date out of the answers that the library makes
+// itself. It leaves Date out of an answer that has one. So each answer gets ours: one text for all
+// lines but the identifier, of constant length, which is made again when the second of the clock
+// changes.
 //
-// The text is a thread's own. So there is no lock, and a clock that is set is followed at once.
+// Each thread has its own text. So there is no lock, and the text follows at once when the clock is
+// set.
 //
 // libmicrohttpd takes no line end in the value of a header line. It makes a copy of the value,
 // though, and sends as many bytes as that had. So a place holder of the same length is added, and
-// the copy is written over, as reused_answer.c does it with other lines.
+// the copy is overwritten, as reused_answer.c does with other lines.
 //
 // The pages of libmicrohttpd's own for heads that it cannot parse have its Date, and none of the
 // other lines.

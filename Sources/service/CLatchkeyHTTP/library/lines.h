@@ -9,7 +9,7 @@
 
 #include "CLatchkeyHTTP.h"
 
-// The lines that never change, each behind a line end. Add a line here, and it is in every answer.
+// The lines that never change, each after a line end. A line added here is in every answer.
 #define LATCHKEY_HTTP_LINES_CONSTANT                                                               \
     "\r\nX-Content-Type-Options: nosniff"                                                          \
     "\r\nCross-Origin-Resource-Policy: same-origin"
@@ -36,7 +36,7 @@ typedef struct lines {
 const lines *latchkey_http_lines(void);
 
 // Adds the lines to an answer that only one connection uses, with the identifier of its request.
-// Returns libmicrohttpd's copy of them, which may be written over with others; NULL without memory.
+// Returns libmicrohttpd's copy of them, which may be overwritten with others; NULL without memory.
 char *latchkey_http_lines_add(struct MHD_Response *response, const lines *now,
                               const char *identifier);
 

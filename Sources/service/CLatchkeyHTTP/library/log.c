@@ -1,14 +1,14 @@
-// The log: what libmicrohttpd has to say, with nothing in it that a client has sent.
+// The log: the lines of libmicrohttpd, without anything that a client has sent.
 //
 // Design
 //
-// Some lines are the only thing that tells that the library refuses a request by itself. It should
-// never: what it would refuse does not reach it (arrival.c). So that is counted. library.c knows
-// the words.
+// Some lines are the only sign that the library itself refuses a request. It should never do so:
+// requests that it would refuse do not reach it (arrival.c). So these lines are counted. library.c
+// knows their words.
 //
 // Clients cause most of these lines, as many as they like. So lines are limited for each second,
 // over all threads, and the rest is counted. One word holds the second and its count: a line costs
-// a clock reading and a compare-and-exchange, and a line too many costs no more than that.
+// a clock reading and a compare-and-exchange, and a line over the limit costs no more than that.
 
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ void latchkey_http_log_write(latchkey_http_server *server, const char *message) 
 }
 
 // Makes `%s` print nothing unless what it stands for is the system's or the library's: the reason
-// at the end, behind a colon, or the whole line. Everything else may be a client's, such as the
+// at the end, after a colon, or the whole line. Everything else may be a client's, such as the
 // target, whose names are private.
 static void hide_texts(char *hidden, size_t capacity, const char *format) {
     size_t count = 0;
@@ -81,7 +81,7 @@ void latchkey_http_log_library(void *context, const char *format, va_list argume
         keeps_quiet = true;
         break;
     case LIBRARY_FAILS_HANDSHAKE:
-        // Counted when the connection is closed. Why is not in the line.
+        // Counted when the connection is closed. The line does not have the reason.
         server->say_failure();
         keeps_quiet = true;
         break;

@@ -5,7 +5,7 @@
 
 #include "internal.h"
 
-// Logs a sentence of ours, within the bound.
+// Logs a message of ours, within the limit.
 void latchkey_http_log_write(latchkey_http_server *server, const char *message);
 
 // libmicrohttpd's logger.

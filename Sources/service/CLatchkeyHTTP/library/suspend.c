@@ -3,12 +3,12 @@
 // Design
 //
 // libmicrohttpd does not check these calls. A connection that is suspended twice, or resumed after
-// it has gone, corrupts its lists. So whatever says that a connection waits changes together with
-// the call, under one mutex:
+// it has gone, corrupts its lists. So every flag that says that a connection waits changes together
+// with the call, under one mutex:
 //
-//  * who suspends holds `lock` while it looks whether there is something to wait for, and until
-//    the connection is suspended;
-//  * who resumes holds `lock` while it changes what the connection waits for, and until
+//  * a thread that suspends holds `lock` while it checks whether there is something to wait for,
+//    and until the connection is suspended;
+//  * a thread that resumes holds `lock` while it changes what the connection waits for, and until
 //    MHD_resume_connection() has returned.
 //
 // So there is exactly one resumption for each suspension. libmicrohttpd may hand over the next

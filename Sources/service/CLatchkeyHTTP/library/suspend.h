@@ -1,6 +1,6 @@
 // Suspending a connection: one protocol for answers, readers of bodies, and streams.
 //
-// The tables of internal.h say who waits for what.
+// The tables of internal.h say which side waits for what.
 
 #ifndef LATCHKEY_HTTP_SUSPEND_H
 #define LATCHKEY_HTTP_SUSPEND_H
@@ -25,7 +25,7 @@ void latchkey_http_suspension_destroy(suspension *s);
 // Suspends the connection: the thread must go back to libmicrohttpd. The server's thread. (lock)
 void latchkey_http_suspend(suspension *s, struct connection *c);
 
-// Resumes what is suspended, once. Any thread. (lock)
+// Resumes the connection if it is suspended. Any thread. (lock)
 void latchkey_http_resume(suspension *s, struct connection *c);
 
 #endif

@@ -7,9 +7,9 @@
 // the server's list of them, with a reference to its connection, and the thread that took it away
 // tells the owners once it has released the lock. The list of owners is guarded by the lock of the
 // connection's suspension, under which ABANDONED is set as well: an owner that comes later finds it
-// and is told at once. None leaves the list before the request is over.
+// and is told at once. No owner leaves the list before the request is over.
 //
-// What a request does not ask for costs it one look at the list when it is over.
+// A request without such owners pays only one look at the list when it is over.
 
 #include "connection/connection.h"
 #include "request/request.h"
@@ -37,7 +37,7 @@ void latchkey_http_request_when_gone(latchkey_http_request *request, latchkey_ht
     bool tells = gone->is_told;
     pthread_mutex_unlock(&c->suspension.lock);
     if (tells) {
-        // May answer, and the connection, which nothing else holds, ends with that.
+        // May answer; then the connection, which nothing else holds, ends.
         gone->gone(gone->context);
     }
 }

@@ -7,22 +7,23 @@
 // returned without an answer: its connection is suspended, the deadline for answers holds, and stop
 // takes it away. Between two pieces the phase is RECEIVING and the state IDLE.
 //
-// Going on is an answer without an answer: `answer_state` becomes READ. If the connection is
-// suspended, libmicrohttpd may not call again before the client has sent something, so the thread
-// that goes on sets phase and state itself, under the lock under which it resumes; respond() in
-// response.c does the same.
+// Letting the client go on works like an answer without content: `answer_state` becomes READ. If
+// the connection is suspended, libmicrohttpd may not call again before the client has sent
+// something, so the thread that goes on sets phase and state itself, under the lock under which it
+// resumes; respond() in response.c does the same.
 //
 // libmicrohttpd goes on with the next chunk in its buffer although the connection is suspended. The
-// bytes are left to it then. A connection whose body is complete, by its length, is suspended one
-// round later, which keeps the answer for a client that has closed its half (response.c). In chunks
-// the end is not known, and a client that closes its half while it is made to wait has gone.
+// bytes are then left in its buffer. A connection whose body is complete, by its length, is
+// suspended one round later, which keeps the answer for a client that has closed its half
+// (response.c). In chunks the end is not known, and a client that closes its half while it is made
+// to wait has gone.
 //
-// libmicrohttpd takes no answer in the middle of a body. So an early answer waits in `answer`, as
-// one from the head does, while the rest of the body is thrown away; and a request that is taken
-// away is refused past the library (past_library.c).
+// libmicrohttpd takes no answer in the middle of a body. So an early answer waits in `answer`, like
+// one from the head, while the rest of the body is discarded; and a request that is taken away is
+// refused past the library (past_library.c).
 //
-// Who takes an ABANDONED request's word calls `gone` for it: the reader is working on its last
-// piece when the request ends, and its callbacks must not be called at the same time.
+// For an ABANDONED request, the thread that lets it go on calls `gone`: the reader is working on
+// its last piece when the request ends, and its callbacks must not be called at the same time.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 // The piece in which a body of several parts is handed to the library.
 enum { PARTS_BLOCK_BYTES = 16384 };
 
-// What an answer keeps.
+// The state that an answer keeps.
 typedef struct charged {
     latchkey_http_account *account;
     uint32_t client;
@@ -91,7 +91,7 @@ static ssize_t read_parts(void *context, uint64_t position, char *to, size_t roo
 }
 
 // Not the library's own vector of parts: it copies that into the memory of the connection, which
-// has room for some hundreds, and 0.9.75 ends the process where it has none.
+// has room for some hundreds, and 0.9.75 ends the process if it has none.
 static struct MHD_Response *create_from_parts(charged *kept) {
     if (kept->part_count == 1) {
         return MHD_create_response_from_buffer_with_free_callback_cls(

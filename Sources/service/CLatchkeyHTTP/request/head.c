@@ -1,4 +1,4 @@
-// The head of a request: a copy of it, and what its fields say.
+// The head of a request: a copy of it, and the meaning of its fields.
 //
 // Design
 //
@@ -7,7 +7,7 @@
 //
 // The copy belongs to the request and not to libmicrohttpd, which frees its own when the client
 // vanishes. It costs one memcpy() of the head, mostly some hundred bytes. A pointer that is not
-// into that buffer, from a library that is made in another way, is a failed head.
+// into that buffer, from a library that works differently, is a failed head.
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,7 +175,8 @@ static enum MHD_Result take_field(void *context, enum MHD_ValueKind kind, const 
 }
 
 // Sets path, query and, for an absolute target, the authority. `http://host/path` is `/path` (RFC
-// 9112, 3.2.2); the path may be missing, the host may not. Returns false if it is, or is none.
+// 9112, 3.2.2); the path may be missing, the host may not. Returns false if the host is missing or
+// invalid.
 static bool set_target(connection *c, const char *target) {
     latchkey_http_request *request = &c->request;
     size_t count = c->target_count;

@@ -5,9 +5,9 @@
 //
 // libmicrohttpd takes no answer before the head of a request is there, and none between the head
 // and the end of the body. So a request that is too slow or too long in those places is answered on
-// the socket. Under encryption that would break the stream: a byte of ours would be no record, and
-// the bytes that the kernel counts are ciphertext. `is_encrypted` chooses the form that only closes
-// and only uses signs that mean the same there:
+// the socket. Under encryption that would break the stream: a byte of ours would not be a record,
+// and the bytes that the kernel counts are ciphertext. `is_encrypted` chooses the form that only
+// closes and only uses signs that mean the same there:
 //
 //   what              | plain                          | encrypted
 //   ------------------+--------------------------------+----------------------------------------
@@ -45,13 +45,13 @@ static bool is_encrypted(const connection *c) {
     return c->server->is_encrypted;
 }
 
-// Sends a whole answer. A client that has left no room for so little in its window gets none.
+// Sends a whole answer. A client whose window has no room for so few bytes gets none.
 static void send_answer(connection *c, unsigned phase, const char *status, const char *problem) {
     char text[RAW_BYTES_MAX];
     char own[LATCHKEY_HTTP_IDENTIFIER_BYTES];
     const char *identifier = c->identifier;
     if ((phase & PHASE_MASK) == PHASE_WAITING) {
-        // What has come is no request yet.
+        // The bytes so far are not a request yet.
         latchkey_http_identifier_make(c->server, own);
         identifier = own;
     }

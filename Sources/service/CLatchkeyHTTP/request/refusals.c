@@ -1,16 +1,16 @@
-// Answers that no handler makes, and who may read them.
+// Answers that no handler makes, and the origins that may read them.
 //
 // Design
 //
 // Such an answer goes through libmicrohttpd, or past it (past_library.c). A browser shows it to a
 // page of another origin only if it has the header lines that the handler adds to its own answers
-// (Fetch standard, section 3.2). The handler has said so at the head; a request whose head never
-// came has none of them.
+// (Fetch standard, section 3.2). The handler decides this at the head; the answer to a request
+// whose head never came has none of them.
 //
 // An answer past the library can be sent by another thread than the one that has the head. So the
-// lines are made when the head callback says who may read the answer, and `sharing_lines` points to
-// them: the server's thread sets it, and frees what it points to under the lock. Others read it
-// under the lock.
+// lines are made when the head callback says which origin may read the answer, and `sharing_lines`
+// points to them: the server's thread sets it, and frees what it points to under the lock. Others
+// read it under the lock.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 
 static const char vary_line[] = VARY_LINE;
 
-// What a page can read besides what every page can.
+// The header fields that a page can read besides those that every page can.
 static const char exposed[] = "Retry-After, " LATCHKEY_HTTP_LINES_IDENTIFIER;
 
 static latchkey_http_bytes origin_of(connection *c) {

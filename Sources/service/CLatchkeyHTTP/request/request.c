@@ -8,10 +8,9 @@
 // not read. So the first call checks the head, asks the head callback, and answers only what must
 // close anyway; the last call runs the handler, or hands over the answer that was given at the
 // head. Until then such an answer waits in `answer`, and the phase stays RECEIVING, so that the
-// deadline of the request holds for the body that is thrown away.
+// deadline of the request holds for the discarded body.
 //
-// A request that broke a rule comes as one without a fault, which stands for it (arrival.c). Its
-// number says which.
+// A request that broke a rule comes as a faultless stand-in (arrival.c). It is known by its number.
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +32,7 @@ void *latchkey_http_request_line(void *context, const char *target, struct MHD_C
     }
     c->number++;
     if (UNLIKELY(c->number > c->arrival.heads)) {
-        // The library has read it past arrival.c: it is made in another way than all that are
-        // known.
+        // The library has read it past arrival.c: it works differently from all known versions.
         latchkey_http_log_write(c->server, "a request was not checked, and is not served");
         return NULL;
     }
@@ -75,7 +73,8 @@ static void reject_body(connection *c, latchkey_http_rejection rejection) {
     c->request.body.count = 0;
 }
 
-// Whether a body is longer than what would be read of it, only to be able to answer.
+// Whether a body is longer than the part that would be read only so that the client gets its
+// answer.
 static bool is_endless(const connection *c, uint64_t count) {
     uint64_t bound = c->body_bytes_max;
     return count > bound && count - bound > LATCHKEY_HTTP_DISCARD_BYTES_MAX;
@@ -156,7 +155,7 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
         break;
     case LATCHKEY_HTTP_REJECTION_MALFORMED:
     case LATCHKEY_HTTP_REJECTION_MEMORY:
-        // Where this request ends is not known, or not worth knowing.
+        // The end of this request is not known, or does not matter.
         return latchkey_http_response_dispatch(c, true);
     default:
         break;
@@ -193,7 +192,7 @@ enum MHD_Result latchkey_http_request_access(void *context, struct MHD_Connectio
     case STAGE_LINE:
         return begin(c, method, version);
     case STAGE_BODY:
-        // Without bytes, too, behind an `Expect: 100-continue` for which there is no body.
+        // Also without bytes, after an `Expect: 100-continue` for which there is no body.
         if (upload != NULL && UNLIKELY(c->reader != NULL)) {
             latchkey_http_body_give(c, upload, upload_count);
             return MHD_YES;
@@ -222,9 +221,9 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
         return;
     }
     *request_context = NULL;
-    // The connection may have ended while the handler had not answered yet. Whoever answers has
-    // the request then, and this object stays for it; it is not used for another request, because
-    // the connection is closed.
+    // The connection may have ended while the handler had not answered yet. The answering thread
+    // has the request then, and this object stays for it; it is not used for another request,
+    // because the connection is closed.
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     if (UNLIKELY(state == ANSWER_ABANDONED)) {
         return;

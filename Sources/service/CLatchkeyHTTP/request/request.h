@@ -33,8 +33,8 @@ bool latchkey_http_body_is_taken(connection *c);
 // Calls `gone`, unless the reader is over.
 void latchkey_http_body_lose(connection *c, latchkey_http_body_reason reason);
 
-// The request is over: calls `gone` if the reader is not, and frees it. The server's thread, or who
-// has released the last reference to the connection.
+// The request is over: calls `gone` if the reader is not, and frees it. The server's thread, or the
+// thread that released the last reference to the connection.
 void latchkey_http_body_leave(connection *c);
 
 // Whether the client sends its body too slowly. (lock)
@@ -63,7 +63,8 @@ enum MHD_Result latchkey_http_response_continue(connection *c);
 bool latchkey_http_response_abandon(connection *c);
 
 // Takes a request that is SUSPENDED away from its handler, and resumes its connection. Returns
-// false if it is not suspended. latchkey_http_abandoned_tell_all() must be called behind it. (lock)
+// false if it is not suspended. latchkey_http_abandoned_tell_all() must be called afterwards.
+// (lock)
 bool latchkey_http_response_take_away(connection *c);
 
 // refusals.c
@@ -73,8 +74,8 @@ enum {
     REFUSAL_SHARING_BYTES_MAX = REFUSAL_ORIGIN_BYTES_MAX + 128,
 };
 
-// Makes the header lines of answers past libmicrohttpd that say who may read them, if the request
-// says so while its body is still to come. The server's thread.
+// Makes the header lines of answers past libmicrohttpd that say which origin may read them, if the
+// request says so while its body is still to come. The server's thread.
 void latchkey_http_refusal_share(connection *c);
 void latchkey_http_refusal_unshare(connection *c);
 
@@ -104,9 +105,9 @@ struct tcp_info;
 // Whether the client has ended its half of the connection, and all that it had sent was read. The
 // phase has lasted this long.
 //
-// libmicrohttpd uses edge-triggered events, and takes a read that is shorter than its buffer for
-// the last one. An end of the stream that has come together with the last bytes is then never seen,
-// and the connection would stay until it has been idle for too long.
+// libmicrohttpd uses edge-triggered events, and does not read again after a read that is shorter
+// than its buffer. It would miss an end of the stream that came together with the last bytes, and
+// the connection would stay until it was idle for too long.
 bool latchkey_http_past_library_has_ended(connection *c, const struct tcp_info *info,
                                           uint64_t elapsed_milliseconds);
 
@@ -125,7 +126,7 @@ void latchkey_http_abandoned_tell_all(latchkey_http_server *server);
 // Tells the owners of a request that was taken away, each once. The caller holds the connection.
 void latchkey_http_abandoned_tell(connection *c);
 
-// Whether an owner of a request wants to know.
+// Whether an owner of a request is to be told.
 bool latchkey_http_abandoned_is_awaited(connection *c);
 
 // Gives up the callbacks of a request that is over.

@@ -8,7 +8,7 @@
 // That round in between does two things:
 //
 //  * Many answers are there by then, and no thread needs to be woken.
-//  * libmicrohttpd stops to wait for readability. A connection that is suspended while it waits for
+//  * libmicrohttpd stops waiting for readability. A connection that is suspended while it waits for
 //    readability is read first when it is resumed, and a client that has sent its last request and
 //    has closed its half of the connection would lose its answer.
 //
@@ -60,8 +60,8 @@ void latchkey_http_response_discard(latchkey_http_response *response) {
     MHD_destroy_response(mhd_response(response));
 }
 
-// Adds the lines that every answer has, and that the connection is closed. Returns false without
-// memory.
+// Adds the lines that every answer has, and `Connection: close` if the connection is closed.
+// Returns false without memory.
 static bool add_lines(connection *c, struct MHD_Response *response) {
     if (UNLIKELY(c->answer_close || c->closes ||
                  atomic_load_explicit(&c->server->draining, memory_order_relaxed))) {
@@ -122,8 +122,8 @@ static bool has_effect(latchkey_http_bytes method) {
     return true;
 }
 
-// Says in the log which request it is that was taken away from its handler, unless its client has
-// left: that is no fault of the service.
+// Logs which request was taken away from its handler, unless its client has left: that is not a
+// fault of the service.
 static void say_abandoned(connection *c, bool may_apply) {
     if (latchkey_http_connection_has_left(c)) {
         return;
@@ -164,7 +164,7 @@ enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early) {
     }
     // After the phase was set (internal.h).
     if (UNLIKELY(atomic_load(&server->stopping))) {
-        // What a reader has taken may have had an effect.
+        // The pieces that a reader has taken may have had an effect.
         return c->reader != NULL ? queue_abandoned(c) : queue_draining(c);
     }
     if (UNLIKELY(c->reader != NULL)) {
@@ -227,7 +227,7 @@ static bool respond_late(connection *c) {
         atomic_store(&c->reader->is_over, true);
     }
     if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_ANSWERED)) {
-        // Its thread comes back by itself.
+        // Its thread comes back anyway.
     } else if (state == ANSWER_SUSPENDED) {
         if (c->stage == STAGE_BODY) {
             // libmicrohttpd may not come back before more of the body has come (body.c).
@@ -339,10 +339,10 @@ bool latchkey_http_response_take_away(connection *c) {
     pthread_mutex_lock(&c->suspension.lock);
     bool takes = atomic_load_explicit(&c->answer_state, memory_order_acquire) == ANSWER_SUSPENDED;
     if (takes) {
-        // For who answers.
+        // For the thread that answers.
         atomic_fetch_add_explicit(&c->reference_count, 1, memory_order_relaxed);
         atomic_store(&c->answer_state, ANSWER_ABANDONED);
-        // Before the last piece of a body libmicrohttpd takes no answer.
+        // libmicrohttpd takes no answer before the last piece of a body.
         latchkey_http_body_cut(c);
         latchkey_http_abandoned_note(c);
         latchkey_http_resume(&c->suspension, c);

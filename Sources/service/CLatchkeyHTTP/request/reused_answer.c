@@ -1,14 +1,14 @@
-// Short answers: one response object for a connection, used again and again.
+// Short answers: one response object for all answers of a connection.
 //
 // Design
 //
-// To make a response object, with a copy of each header line, and to free it takes libmicrohttpd a
-// third of the processor time of a request outside of the kernel. Most answers of a connection
-// differ from the one before in little: the bytes of the body, and the digits of the entity tag. So
-// a connection keeps the object of its last short answer. The body is a buffer of ours, which is
-// written anew. A header line whose value has the length of the former one is written over in the
-// object's own copy; from the first other difference on, lines are removed and added anew. A body
-// of another length, which the object cannot have, needs a new object.
+// Making a response object, with a copy of each header line, and freeing it takes libmicrohttpd a
+// third of a request's processor time outside the kernel. Most answers of a connection differ from
+// the one before in little: the bytes of the body, and the digits of the entity tag. So a
+// connection keeps the object of its last short answer. The body is a buffer of ours, which is
+// written again. A header line whose value has the length of the former one is overwritten in the
+// object's own copy; from the first other difference on, lines are removed and added again. A body
+// of another length needs a new object.
 //
 // The object is changed only while a request is unanswered. libmicrohttpd does not use it then: it
 // is done with an answer before it takes the next request of the connection, and a request that was
@@ -51,8 +51,8 @@ void latchkey_http_short_end(short_answer *s) {
     }
 }
 
-// Writes the value over that of the next line, if it fits there. What libmicrohttpd would refuse is
-// left to it.
+// Overwrites the value of the next line, if the new one fits there. Leaves a value that
+// libmicrohttpd would refuse to it.
 static bool replace(const short_line *line, const char *name, const char *value, size_t count) {
     if (line->value_count != count || strcmp(line->name, name) != 0) {
         return false;

@@ -20,8 +20,8 @@ typedef struct short_line {
     size_t value_count;
 } short_line;
 
-// The response object of the last short answer, and how far the next one is like it
-// (reused_answer.c).
+// The response object of the last short answer, and the number of lines that the next one shares
+// with it (reused_answer.c).
 typedef struct short_answer {
     struct MHD_Response *response;  // or NULL
     size_t body_count;
@@ -35,7 +35,7 @@ typedef struct short_answer {
 
 struct connection;
 
-// Removes the lines that the answer before had behind those of this one.
+// Removes the rest of the lines of the answer before.
 void latchkey_http_short_end(short_answer *s);
 
 // Gives the answer of this connection the lines that every answer has. Returns false

@@ -1,13 +1,13 @@
-// Connections come and go: their bounds, and their objects.
+// The begin and end of connections: their limits, and their objects.
 //
 // Design
 //
-// libmicrohttpd closes connections over its own bounds without an answer. Our bounds are lower, and
+// libmicrohttpd closes connections over its own limits without an answer. Our limits are lower, and
 // a connection over them may send a request first, so that it can be answered. Refused connections
-// are in a second list, by age, which is the reserve for probes: the handler serves those on it.
-// One too many ends the oldest whose request is not complete. If they arrive faster than they end,
-// a connection is closed before it has an object. The library's own bound is never reached;
-// latchkey_http_quiesce() depends on that.
+// are in a second list, by age, which is the reserve for probes: the handler serves probes on it.
+// One too many ends the oldest refused connection whose request is not complete. If they arrive
+// faster than they end, a connection is closed before it has an object. The library's own limit is
+// never reached; latchkey_http_quiesce() depends on that.
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void refuse(connection *c, latchkey_http_rejection refusal) {
 // Ends a connection without a request that is not refused, and gives its place to another. Returns
 // false if something else has ended it. (lock)
 static bool displace(connection *c) {
-    // First: whoever sees this phase does not look at `refused`.
+    // First: a thread that sees this phase does not look at `refused`.
     if (!latchkey_http_connection_expire(c, atomic_load(&c->phase))) {
         return false;
     }
@@ -54,20 +54,20 @@ static bool displace(connection *c) {
     return true;
 }
 
-// Takes its place from a handshake that has had its time. Returns false if there is none. (lock)
+// Takes the place of a handshake whose time is over. Returns false if there is none. (lock)
 static bool displaces_handshake(latchkey_http_server *server) {
     connection *c = latchkey_http_tls_yield(server);
-    // One that is being ended already gives its place back by itself.
+    // One that is already ending gives its place back anyway.
     while (c != NULL && !displace(c)) {
         c = latchkey_http_tls_yield(server);
     }
     return c != NULL;
 }
 
-// Whether the connection is over a bound. (lock)
+// Whether the connection is over a limit. (lock)
 //
-// Those that are refused count for no bound of those that are served: a client that has its share,
-// and connects again and again, takes no place from others.
+// Refused connections do not count against the limits of served ones: a client that has its share,
+// and connects repeatedly, takes no place from others.
 static latchkey_http_rejection refusal_of(latchkey_http_server *server, connection *c) {
     uint32_t served = server->connection_count - server->refusal_count;
     // First: a client that has its share takes no place from a handshake of another one.
@@ -81,7 +81,7 @@ static latchkey_http_rejection refusal_of(latchkey_http_server *server, connecti
 }
 
 // Whether a connection over its client's share gets a handshake, so that it can be told. Only some
-// in a second do: a client must not have handshakes made without end. (lock)
+// in a second do: a client must not cause an unlimited number of handshakes. (lock)
 static bool is_told(latchkey_http_server *server, latchkey_http_rejection refusal) {
     if (!server->is_encrypted || refusal != LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS) {
         return true;
@@ -132,7 +132,8 @@ static void take_out(latchkey_http_server *server, connection *c) {
 }
 
 static connection *create(latchkey_http_server *server, struct MHD_Connection *mhd) {
-    // Each before the next is asked for: libmicrohttpd 1.0 keeps all of them in the same place.
+    // Each is used before the next is asked for: libmicrohttpd 1.0 returns all of them in the same
+    // place.
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     int socket = info != NULL ? info->connect_fd : -1;

@@ -2,13 +2,13 @@
 //
 // Design
 //
-// The library is the machine's, and can be another version than the one of the build. What this
-// target takes for granted of it, and the manual does not say, is in library.c. So a server without
-// a port is started, which answers over socket pairs: how a head is handed over, bodies, bytes that
-// arrival.c keeps from the library, early answers, answers that come later, deadlines, and the end.
-// All of it takes some milliseconds, and its clock is moved by hand. TLS and the end of a port are
-// not tried. A request that the library has read past arrival.c is not served (request.c), which
-// also holds under TLS.
+// The library is the machine's, and its version can differ from the one of the build. library.c
+// lists the assumptions that the manual does not cover. So a server without a port is started,
+// which answers over socket pairs: how a head is handed over, bodies, bytes that arrival.c keeps
+// from the library, early answers, answers that come later, deadlines, and the end. All of it takes
+// some milliseconds, and its clock is moved by hand. TLS and the end of a port are not tested. A
+// request that the library has read past arrival.c is not served (request.c), which also holds
+// under TLS.
 
 #include <linux/sockios.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ enum {
 #define HEAD(line) line " HTTP/1.1\r\nHost: x\r\n"
 #define CHUNKED HEAD("PUT /echo") "Transfer-Encoding: chunked\r\n\r\n"
 
-// What is sent, in one part or two, and how the answer begins, and its body.
+// A request that is sent in one part or two, the start of its answer, and the answer's body.
 typedef struct trial {
     const char *what;
     const char *text;
@@ -119,7 +119,7 @@ static bool send_part(int socket, const char *text) {
     int unread = 1;
     bool is_sent = send(socket, text, count, MSG_NOSIGNAL) == (ssize_t)count;
     for (int waited = 0; is_sent && unread > 0 && waited < PATIENCE_MILLISECONDS; waited++) {
-        // Of a socket pair this is what the other end has not read.
+        // For a socket pair, these are the bytes that the other end has not read.
         is_sent = ioctl(socket, SIOCOUTQ, &unread) == 0;
         poll(NULL, 0, unread > 0);
     }
@@ -144,7 +144,7 @@ static bool is_whole(const char *reply, size_t count, const char **body) {
                count;
 }
 
-// Whether a request gets the answer that is right. `reply` is what came.
+// Whether a request gets the right answer. `reply` is the answer that came.
 static bool passes(check *checked, int socket, const trial *t, char reply[REPLY_BYTES]) {
     size_t count = 0;
     const char *body = "";
@@ -155,7 +155,7 @@ static bool passes(check *checked, int socket, const trial *t, char reply[REPLY_
          waited++) {
         struct pollfd set = {.fd = socket, .events = POLLIN};
         answer_later(checked);
-        // For the one that waits for its deadline; the others have been read.
+        // For the trial that waits for its deadline; the others were read already.
         if (strcmp(t->status, "408 ") == 0) {
             latchkey_http_pass(checked->server, DEADLINE_MILLISECONDS);
         }

@@ -2,15 +2,15 @@
 //
 // Design
 //
-// libmicrohttpd ends a connection on which nothing moves, and nothing else: a client that sends a
-// byte now and then keeps its connection without end. Its timer is switched off, and one thread,
-// the watchdog, does all deadlines. It looks at every connection once in a tick and compares
-// `phase` with what it saw the time before. A phase that has not changed since the watchdog first
-// saw it has lasted at least that long. So requests take no time stamps and no lock for their
-// deadlines, and a deadline may be late by up to two ticks, but is never early.
+// libmicrohttpd ends only a connection on which nothing moves: a client that sends a byte now and
+// then keeps its connection without limit. Its timer is switched off, and one thread, the watchdog,
+// does all deadlines. It looks at every connection once in a tick and compares `phase` with its
+// last value. A phase that has not changed since the watchdog first saw it has lasted at least that
+// long. So requests take no time stamps and no lock for their deadlines, and a deadline may be late
+// by up to two ticks, but is never early.
 //
-// The kernel (tcp_info) says what libmicrohttpd does not: whether the first bytes of a request line
-// have arrived, whether the client has gone, and how much of an answer it has taken.
+// The kernel (tcp_info) knows what libmicrohttpd does not tell: whether the first bytes of a
+// request line have arrived, whether the client has gone, and how much of an answer it has taken.
 //
 // The watchdog waits on an epoll set with the sockets of streams, which tells it when such a client
 // has gone (stream.c), and with those of handshakes that wait (handshake.c). The set is
@@ -19,14 +19,13 @@
 //
 // Two things have no deadline: a handler that is running, because its thread cannot be taken away,
 // and a stream without bytes. A request whose handler has returned without an answer is abandoned,
-// as at stop (response.c). An answer must be taken at a least rate, on average over the idle time,
-// since a client that takes a byte now and then would hold its connection without end.
+// as at stop (response.c). An answer must be taken at a minimum rate, on average over the idle
+// time, since a client that takes a byte now and then would hold its connection without limit.
 //
 // A request that is too slow is refused past libmicrohttpd (past_library.c): a 408; a body without
-// end with a 413. The phase EXPIRED keeps all others from answering. Only our half of the
-// connection is closed then; the other half follows LINGER_MILLISECONDS later. Otherwise the
-// client's next bytes would meet a closed socket, and the reset would destroy the answer before the
-// client has read it.
+// end with a 413. The phase EXPIRED prevents any other answer. Only our half of the connection is
+// closed then; the other half follows LINGER_MILLISECONDS later. Otherwise the client's next bytes
+// would meet a closed socket, and the reset would destroy the answer before the client has read it.
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -68,7 +67,7 @@ static bool end(connection *c, unsigned phase) {
     return expires;
 }
 
-// Whether something has come in this phase of waiting. Exact for the first request of a connection;
+// Whether bytes have come in this phase of waiting. Exact for the first request of a connection;
 // for a later one, bytes that came before the watchdog saw the phase do not count.
 static bool has_begun(unsigned phase, uint64_t elapsed, uint64_t handshake_bytes,
                       const struct tcp_info *info) {
@@ -95,8 +94,8 @@ static void watch_taking(connection *c, uint64_t now, uint64_t elapsed,
     }
 }
 
-// Whether the client has still to take a part of the last answer, which libmicrohttpd has given to
-// the kernel. The connection is idle when that is done.
+// Whether the client has not yet taken all of the last answer, which libmicrohttpd has given to the
+// kernel. The connection is idle when that is done.
 static bool is_taking(connection *c, uint64_t now, uint64_t elapsed, const struct tcp_info *info) {
     int unsent = 0;
     if (ioctl(c->socket, SIOCOUTQ, &unsent) == 0 && unsent > 0) {
@@ -169,7 +168,7 @@ static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
 }
 
 // Takes a request away from a handler that has returned without an answer, at its deadline or, if
-// it waits on purpose or its owner wants to know, when the client has gone. The kernel is asked,
+// it waits on purpose or its owner is to be told, when the client has gone. The kernel is asked,
 // because libmicrohttpd does not look at a suspended connection.
 static void watch_handling(connection *c, uint64_t elapsed) {
     uint32_t own = atomic_load_explicit(&c->answer_milliseconds, memory_order_relaxed);
@@ -192,7 +191,7 @@ static void watch_answering(connection *c, uint64_t now, uint64_t elapsed) {
     }
 }
 
-// Notes the phase, if it is another than the time before. (lock)
+// Notes the phase if it has changed since the last look. (lock)
 static bool has_moved(connection *c, unsigned phase, uint64_t now) {
     if (phase == c->watched_phase && c->watched_milliseconds != 0) {
         return false;
@@ -243,8 +242,7 @@ static void watch(connection *c, uint64_t now) {
     }
 }
 
-// Takes what the kernel says: of streams, that their clients have gone; of handshakes, that they go
-// on. (lock)
+// Takes the kernel's events: clients of streams that have gone, and handshakes that go on. (lock)
 static void read_set(latchkey_http_server *server) {
     enum { EVENTS = 64 };
     struct epoll_event events[EVENTS];
@@ -261,7 +259,7 @@ static void read_set(latchkey_http_server *server) {
 }
 
 void *latchkey_http_deadline_watch(void *context) {
-    // A clock that stands does not tell when it is moved.
+    // A clock that stands still gives no sign when it is moved.
     enum { STANDING_TICK_MILLISECONDS = 2 };
     latchkey_http_server *server = context;
     struct pollfd set = {.fd = server->watch_set, .events = POLLIN};

@@ -6,9 +6,9 @@
 // the process if an event-loop thread takes the socket out of its set at the same moment. Instead,
 // the socket is shut down, which makes accept() fail quietly and wakes a thread that waits on it,
 // and its descriptor is made a descriptor of one end of a socket pair, on which nothing ever
-// happens. The kernel takes a closed socket out of every epoll set by itself. libmicrohttpd would
-// be surprised by that only if it took the socket out because its bound of connections is reached,
-// and that bound is out of reach.
+// happens. The kernel takes a closed socket out of every epoll set. That would disturb
+// libmicrohttpd only when it takes the socket out itself at its limit of connections, and that
+// limit is out of reach.
 //
 // Stop, in order: set `draining` and close the port; wait for the requests in flight, and meanwhile
 // end the streams, which have a shorter time of their own; set `stopping`, after which no handler
@@ -35,10 +35,10 @@ enum {
     POLL_NANOSECONDS = 1000000,
     // How long stop waits for the last answers to be sent once all of them are queued.
     FLUSH_MILLISECONDS = 200,
-    // How long stop waits for the library to close connections that are shut down. It takes
-    // milliseconds, unless the machine stands still.
+    // How long stop waits for the library to close connections that are shut down. This takes
+    // milliseconds, unless the machine is stalled.
     END_MILLISECONDS = 5000,
-    // How often it looks before it shuts them down again: about every 50 ms.
+    // How often it checks before it shuts them down again: about every 50 ms.
     AGAIN_PASSES = 50,
     // How long it waits for a connection that was accepted and has no object yet. If the library
     // had no memory for it, there never will be one.
@@ -110,7 +110,7 @@ static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
     return count;
 }
 
-// Shuts down all connections. Returns whether there are any, or may be.
+// Shuts down all connections. Returns whether any are left, or may be.
 //
 // `again`: also those that are shut down already. libmicrohttpd misses an end that comes while it
 // reads, because its events are edge-triggered; each shutdown() makes a new event.

@@ -1,4 +1,4 @@
-// The object of a server: what it has from its options, and its end.
+// The object of a server: its state from the options, and its end.
 
 #include <stdlib.h>
 #include <string.h>

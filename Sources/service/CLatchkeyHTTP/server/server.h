@@ -22,8 +22,7 @@ void latchkey_http_connection_free(connection *c);
 latchkey_http_server *latchkey_http_server_create(const latchkey_http_options *options);
 void latchkey_http_server_release(latchkey_http_server *server);
 
-// How many refused connections there are at most, and how many more, because what is ended takes a
-// moment to go.
+// The limit of refused connections, and of further ones that are ending, which takes a moment.
 enum { CONNECTIONS_ENDING_MAX = 64 };
 uint32_t latchkey_http_server_refusals_max(const latchkey_http_options *options);
 

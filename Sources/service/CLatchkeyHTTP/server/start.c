@@ -91,11 +91,11 @@ static uint16_t port_of(int fd) {
                                     : ntohs(((struct sockaddr_in *)(void *)&at)->sin_port);
 }
 
-// The length of the library's memory of a connection: one half for the head, and what comes behind
-// it in the same piece, one half for its notes of header lines and for the head of the answer. If
-// the latter does not fit, the library closes the connection instead of answering, after the
-// request was served. All of it is zeroed between two requests, which is the dearest thing that
-// happens to a request outside of the kernel, so it must not be generous (decision 0015).
+// The length of the library's memory of a connection: one half for the head and the bytes after it
+// in the same piece, one half for its notes of header lines and for the head of the answer. If the
+// latter does not fit, the library closes the connection instead of answering, after the request
+// was served. All of it is zeroed between two requests, which costs a request more than anything
+// else outside the kernel, so it must not be generous (decision 0004).
 static size_t pool_bytes(const latchkey_http_options *options) {
     enum {
         FIELD_BYTES = 64,  // its note of a header line
@@ -148,7 +148,7 @@ uint32_t latchkey_http_descriptors_max(const latchkey_http_options *options) {
            CONNECTIONS_ENDING_MAX + 2 * loops + listener_and_plug + watch_set_and_wake;
 }
 
-// Whether the process may open as many descriptors as the bounds need.
+// Whether the process may open as many descriptors as the limits need.
 static bool has_descriptors(const latchkey_http_options *options, latchkey_http_failure *failure) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -161,7 +161,7 @@ static bool has_descriptors(const latchkey_http_options *options, latchkey_http_
     return false;
 }
 
-// Makes what the watchdog waits on.
+// Makes the set that the watchdog waits on.
 static bool create_watch_set(latchkey_http_server *server, latchkey_http_failure *failure) {
     server->watch_set = epoll_create1(EPOLL_CLOEXEC);
     if (server->watch_set < 0) {
@@ -178,9 +178,9 @@ static bool create_watch_set(latchkey_http_server *server, latchkey_http_failure
     return true;
 }
 
-// Starts listener, watchdog and daemon. What was started stays if a later step fails, except for
-// the listener: libmicrohttpd closes it in most of its failures and does not say in which, so it
-// must be left alone then.
+// Starts listener, watchdog and daemon. The started parts stay if a later step fails. The listener
+// must then be left alone: libmicrohttpd closes it in most of its failures and does not say in
+// which.
 static bool start_parts(latchkey_http_server *server, const latchkey_http_options *options,
                         latchkey_http_failure *failure) {
     if (!has_descriptors(options, failure)) {
@@ -241,7 +241,7 @@ latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
 }
 
 bool latchkey_http_join(latchkey_http_server *server, int socket) {
-    // For those who ask where it comes from.
+    // For code that asks for the client's address.
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     return MHD_add_connection(server->daemon, socket, (struct sockaddr *)&from, sizeof(from)) ==
            MHD_YES;

@@ -2,13 +2,13 @@
 //
 // Design
 //
-// A block is counted: each queue that has it holds a reference. Whoever releases the last one, on
-// whatever thread, frees it and gives its charge back. So a piece for a thousand streams is there
-// once, and is charged once. Queues have no lock; that of their stream guards them. A short piece
-// is added to the last block, if that is of this queue alone and has room.
+// A block is counted: each queue that has it holds a reference. The release of the last one, on any
+// thread, frees it and gives its charge back. So a piece for a thousand streams exists once, and is
+// charged once. Queues have no lock; that of their stream guards them. A short piece is added to
+// the last block, if that is of this queue alone and has room.
 //
-// A queue also takes what it holds from the share of its client. A block that is in another queue
-// already costs nothing more: what many streams wait for together would else be counted as if each
+// A queue also takes its bytes from the share of its client. A block that is already in another
+// queue costs nothing more: otherwise a block that many streams share would be counted as if each
 // had a copy.
 
 #include <stdint.h>
@@ -18,7 +18,7 @@
 #include "stream/pieces.h"
 
 enum {
-    // What a block that waits behind others has room for at least.
+    // The minimum room of a block that waits after others.
     GROWING_BYTES = 4096,
 };
 
@@ -45,7 +45,7 @@ void latchkey_http_account_destroy(latchkey_http_account *account) {
 
 // The numbers order nothing: relaxed in all of them.
 
-// Adds to a number, unless that would go beyond the bound.
+// Adds to a number, unless the sum would be over the limit.
 static bool charge(atomic_size_t *bytes, size_t bound, size_t count) {
     size_t before = atomic_fetch_add_explicit(bytes, count, memory_order_relaxed);
     if (before > bound || count > bound - before) {
@@ -161,7 +161,8 @@ const void *latchkey_http_block_bytes(const latchkey_http_block *block, size_t *
     return block->bytes;
 }
 
-// Takes bytes from the share of the client. Returns false, and takes nothing, if they are not left.
+// Takes bytes from the share of the client. Returns false, and takes nothing, if the share has too
+// few left.
 static bool take_share(const pieces *queue, size_t count, bool forces) {
     latchkey_http_account *account = queue->account;
     if (account == NULL) {
@@ -204,7 +205,7 @@ static bool append(pieces *queue, latchkey_http_block *block, size_t taken) {
 }
 
 bool latchkey_http_block_is_shared(const latchkey_http_block *block) {
-    // Its maker has a reference, too.
+    // Its creator has a reference, too.
     return atomic_load_explicit(&block->reference_count, memory_order_relaxed) > 1;
 }
 

@@ -21,7 +21,7 @@ struct latchkey_http_block {
 typedef struct piece {
     struct piece *next;
     latchkey_http_block *block;
-    size_t share;  // what of the client's share it takes
+    size_t share;  // the part of the client's share that it takes
 } piece;
 
 typedef struct pieces {
@@ -34,8 +34,8 @@ typedef struct pieces {
     uint32_t client;                 // whose share of the account the bytes take
 } pieces;
 
-// Adds a block, and a reference to it. With `forces` also beyond the account's bounds. Returns
-// false, and adds nothing, at a bound or without memory.
+// Adds a block, and a reference to it; with `forces` also beyond the account's limits. Returns
+// false, and adds nothing, at a limit or without memory.
 //
 // The first queue that a block is in takes the share of its client.
 bool latchkey_http_pieces_add(pieces *queue, latchkey_http_block *block, bool forces);
@@ -48,10 +48,10 @@ size_t latchkey_http_pieces_take(pieces *queue, char *to, size_t room);
 
 void latchkey_http_pieces_drop(pieces *queue);
 
-// Whether a queue has it.
+// Whether a queue has the block.
 bool latchkey_http_block_is_shared(const latchkey_http_block *block);
 
-// Whether a bound is reached: whoever can wait, waits.
+// Whether a limit is reached: then a stream that can wait, waits.
 bool latchkey_http_account_is_full(const latchkey_http_account *account);
 
 #endif

@@ -8,11 +8,11 @@
 // order: the server's, the stream's, libmicrohttpd's. No callback runs under a lock of ours.
 //
 // When the buffer is empty, the reader suspends the connection (suspend.c). Otherwise libmicrohttpd
-// would call it again and again. It finds the buffer empty, and suspends, under the stream's lock,
-// which is that of `suspension`; a write fills the buffer and resumes under it, too.
+// would call it all the time. It checks the buffer and suspends under the stream's lock, which is
+// that of `suspension`; a write fills the buffer and resumes under it, too.
 //
 // libmicrohttpd does not look at a suspended connection. Every socket with a stream is therefore in
-// an epoll set of the watchdog's for EPOLLRDHUP, edge-triggered: it costs nothing while nothing
+// an epoll set of the watchdog for EPOLLRDHUP, edge-triggered: it costs nothing while nothing
 // happens, and tells within milliseconds that the client has gone.
 //
 // A stream is over when the reader will read nothing more from it. To cut a stream off, the socket
@@ -88,7 +88,7 @@ static bool has_room(const latchkey_http_stream *s) {
            (s->unsent.count <= bound / 2 && s->refused_count <= bound - s->unsent.count);
 }
 
-// Calls `sent` if that was asked for with this mark.
+// Calls `sent` if a call was asked for with this mark.
 static void tell_sent(latchkey_http_stream *s, uint32_t mark) {
     if (mark != 0 && s->options.sent != NULL) {
         s->options.sent(s->options.context, mark);
@@ -176,8 +176,8 @@ latchkey_http_stream *latchkey_http_stream_create(const latchkey_http_stream_opt
 // Takes a piece: a block, or bytes to copy. Returns false without room in the account, or without
 // memory. (lock)
 //
-// The client of an empty stream has taken all that there was, so it is served on, whatever others
-// hold: with a short piece, or with what is there anyway, because other streams have it.
+// The client of an empty stream has taken everything, so it gets more, whatever others hold: a
+// short piece, or a block that other streams have anyway.
 static bool take(latchkey_http_stream *s, latchkey_http_block *block, const void *bytes,
                  size_t count, bool is_empty) {
     bool forces = is_empty && (count <= LATCHKEY_HTTP_STREAM_SHORT_BYTES_MAX ||
@@ -203,8 +203,8 @@ static latchkey_http_write write_piece(latchkey_http_stream *s, latchkey_http_bl
         s->refused_count = count > s->refused_count ? count : s->refused_count;
         result = LATCHKEY_HTTP_WRITE_FULL;
     } else {
-        // Nothing that is sent would tell when there is room, in the account or in memory. The
-        // client must not miss a piece in the middle.
+        // No sent byte would tell when there is room, in the account or in memory. The client must
+        // not miss a piece in the middle.
         s->is_over = true;
         latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
         result = LATCHKEY_HTTP_WRITE_GONE;
@@ -242,7 +242,7 @@ size_t latchkey_http_stream_unsent(latchkey_http_stream *s) {
 void latchkey_http_stream_end_with(latchkey_http_stream *s, const void *bytes, size_t count) {
     pthread_mutex_lock(&s->suspension.lock);
     if (!s->has_ended && !s->is_over) {
-        // Without memory, the stream ends without it.
+        // Without memory, the stream ends without this piece.
         (void)take(s, NULL, bytes, count, true);
         s->has_ended = true;
         s->reason = LATCHKEY_HTTP_STREAM_ENDED;
@@ -284,7 +284,7 @@ void latchkey_http_stream_prepare(connection *c, struct MHD_Response *response) 
     bool has_body = !equals(c->request.method, "HEAD") && c->answer_status != MHD_HTTP_NO_CONTENT &&
                     c->answer_status != MHD_HTTP_NOT_MODIFIED;
     if (!has_body) {
-        // libmicrohttpd 0.9.75 would send the final chunk behind the head.
+        // libmicrohttpd 0.9.75 would send the final chunk after the head.
         MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
         pthread_mutex_lock(&s->suspension.lock);
         s->is_over = true;
@@ -296,8 +296,8 @@ void latchkey_http_stream_prepare(connection *c, struct MHD_Response *response) 
     }
 }
 
-// Lets the kernel ask an idle client whether it is still there. So one that has vanished without a
-// word is noticed after minutes, also on a stream that has nothing to send.
+// Lets the kernel ask an idle client whether it is still there. So a client that vanished silently
+// is noticed after minutes, also on a stream that has nothing to send.
 static bool probe_client(connection *c) {
     int on = 1;
     int idle_seconds = 60;
@@ -306,8 +306,9 @@ static bool probe_client(connection *c) {
                0;
 }
 
-// Bounds what the kernel buffers for a client that does not read: without this, some megabytes.
-// tcp(7) does not say it, but the option also bounds what send() takes (tcp_stream_memory_free()).
+// Limits the bytes that the kernel buffers for a client that does not read: without this, some
+// megabytes. tcp(7) does not say so, but the option also limits the bytes that send() takes
+// (tcp_stream_memory_free()).
 static void bound_unsent(connection *c) {
     int bytes = KERNEL_UNSENT_BYTES;
     (void)setsockopt(c->socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
@@ -335,7 +336,7 @@ void latchkey_http_stream_begin(connection *c) {
     s->is_told |= tells;
     bool ends = server->streams_end;
     if (ends && s->options.is_whole) {
-        // One that begins once the server is stopping is not seen by latchkey_http_stop() any more.
+        // latchkey_http_stop() no longer sees a stream that begins once the server is stopping.
         ends = false;
         if (atomic_load(&server->stopping)) {
             pthread_mutex_lock(&s->suspension.lock);
@@ -391,7 +392,7 @@ void latchkey_http_stream_client_gone(connection *c) {
         return;
     }
     pthread_mutex_lock(&s->suspension.lock);
-    // Behind an end in order, the client may close its half; the rest is sent.
+    // After an orderly end, the client may close its half; the rest is sent.
     if (!s->has_ended && !s->is_over) {
         latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
     }

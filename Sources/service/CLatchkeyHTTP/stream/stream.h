@@ -6,14 +6,14 @@
 #include "internal.h"
 #include "stream/pieces.h"
 
-// See stream.c. Guarded by the lock of `suspension`, unless it is said otherwise.
+// See stream.c. Guarded by the lock of `suspension`, unless a comment says otherwise.
 struct latchkey_http_stream {
     latchkey_http_stream_options options;  // never changes
     atomic_uint reference_count;
     atomic_uint caller_count;
     suspension suspension;   // of the connection, by the content reader
     connection *connection;  // from the begin of the answer until it is out
-    bool has_ended;          // behind what is buffered
+    bool has_ended;          // ends after its buffered bytes
     bool is_over;            // nothing is read any more
     bool is_cut;             // the connection was shut down
     latchkey_http_stream_reason reason;
@@ -43,11 +43,11 @@ void latchkey_http_stream_begin(connection *c);
 // The answer is out, or will never be. The server's thread.
 void latchkey_http_stream_leave(connection *c);
 
-// Ends a stream behind what is buffered, for this reason.
+// Ends a stream after its buffered bytes, for this reason.
 void latchkey_http_stream_end_for(latchkey_http_stream *stream, latchkey_http_stream_reason reason);
 
-// Ends a stream and its connection without what is buffered. Returns false if that was done before,
-// or if the stream is not being sent. (its lock)
+// Ends a stream and its connection without the buffered bytes. Returns false if this was done
+// before, or if the stream is not being sent. (its lock)
 bool latchkey_http_stream_cut(latchkey_http_stream *stream, latchkey_http_stream_reason reason);
 
 // Calls `draining`. The caller is counted in `caller_count`, or is the server's thread.
@@ -71,12 +71,12 @@ bool latchkey_http_stream_watch(connection *c, uint64_t now_milliseconds);
 // Tells all producers that were not told yet that the server drains.
 void latchkey_http_stream_tell_all(latchkey_http_server *server);
 
-// Ends all streams behind what is buffered, those that are still to begin included; but none that
-// must be whole.
+// Ends all streams after their buffered bytes, also those that are still to begin, except streams
+// that must be whole.
 void latchkey_http_stream_end_all(latchkey_http_server *server);
 
-// Closes the connections of all streams, if wanted also of those that must be whole. Returns how
-// many that were.
+// Closes the connections of all streams, if wanted also of those that must be whole. Returns their
+// number.
 uint32_t latchkey_http_stream_cut_all(latchkey_http_server *server, bool cuts_whole);
 
 #endif

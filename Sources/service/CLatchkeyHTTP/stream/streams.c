@@ -3,7 +3,7 @@
 // Design
 //
 // The functions walk over the connections under the server's lock, under which `stream` of a
-// connection in PHASE_STREAMING stays as it is. stream.c says what a stream is.
+// connection in PHASE_STREAMING stays as it is. stream.c explains streams.
 
 #include <linux/tcp.h>
 #include <sys/ioctl.h>
@@ -11,7 +11,7 @@
 #include "connection/connection.h"
 #include "stream/stream.h"
 
-// Whether the client has taken a stream too slowly: fewer bytes than the least rate demands, and
+// Whether the client has taken a stream too slowly: fewer bytes than the minimum rate demands, and
 // fewer than there were at the start of the measurement. The kernel is asked only if something was
 // sent since the client had taken everything.
 static bool is_too_slow(connection *c, latchkey_http_stream *s, uint64_t now) {

@@ -2,21 +2,21 @@
 //
 // Design
 //
-// libmicrohttpd takes a socket for readable as long as its handshake is not complete: its event
-// loop would spin until the client has sent the rest. So a connection whose handshake waits for its
-// client is suspended, and the watchdog, whose set has the socket, resumes it when something comes.
-// It is suspended in a callback of GnuTLS, and the manual allows that in an access handler only;
-// but the library (0.9.75) calls both in the same turn of its loop, and checks behind it whether
-// the connection is suspended.
+// libmicrohttpd treats a socket as readable until its handshake is complete: its event loop would
+// spin until the client has sent the rest. So a connection whose handshake waits for its client is
+// suspended, and the watchdog, whose set has the socket, resumes it when something comes. It is
+// suspended in a callback of GnuTLS, and the manual allows that in an access handler only; but the
+// library (0.9.75) calls both in the same turn of its loop, and checks afterwards whether the
+// connection is suspended.
 //
-// Who connects and does not finish its handshake has a place among the connections, for a time that
-// is bounded. Its place goes to another client that wants it, as soon as an honest client would
+// A client that connects and does not finish its handshake has a place among the connections for a
+// limited time. Its place goes to another client that wants it, as soon as an honest client would
 // have finished. When a service starts again, all its clients come at once: if all hellos were
 // answered before the first handshake is finished, on a slow machine none would be finished in its
-// time. So a hello is read when its handshake has a turn. Those that are under way have one, up to
-// a bound; who has not finished when an honest client would have does not count any more, so that
-// silent clients keep no turns. A connection without a turn is suspended, with its hello in the
-// kernel, and its time begins with its turn.
+// time. So a hello is read when its handshake has a turn. Handshakes under way have one, up to a
+// limit; a client that has not finished when an honest client would have does not count any more,
+// so that silent clients keep no turns. A connection without a turn is suspended, with its hello in
+// the kernel, and its time begins with its turn.
 
 #include <errno.h>
 #include <gnutls/gnutls.h>
@@ -36,7 +36,7 @@ static _Thread_local connection *last_shaking;
 static bool hold(connection *c, uint32_t events) {
     latchkey_http_server *server = c->server;
     struct epoll_event event = {.events = events | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c};
-    // What has come meanwhile makes an event at once, and is handled when the lock is free.
+    // Bytes that came meanwhile cause an event at once, which is handled when the lock is free.
     int change = c->is_watched_shaking ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     if (c->is_shaking && !c->awaits_client &&
         epoll_ctl(server->watch_set, change, c->socket, &event) == 0) {
@@ -74,7 +74,7 @@ bool latchkey_http_tls_go_on(connection *c) {
         return false;
     }
     if (c->awaits_turn) {
-        // Only the end makes an event: of the client, or of the connection.
+        // Only the end of the client or of the connection causes an event.
         leave_turns(c);
         latchkey_http_connection_expire(c, atomic_load(&c->phase));
     }
@@ -129,9 +129,8 @@ static bool takes_turn(connection *c) {
     return has_turn;
 }
 
-// Notes an alert of a client that does not have the keys yet with which it will send the rest:
-// GnuTLS takes it for a wrong record. It reads the head of a record by itself, and no more than it
-// needs.
+// Notes an alert from a client that does not have its sending keys yet: GnuTLS takes the alert for
+// a wrong record. GnuTLS reads the head of a record separately, and no more than it needs.
 static void note_alert(connection *c, const unsigned char *bytes, ssize_t count) {
     enum { HEAD_BYTES = 5, ALERT = 21, ALERT_BYTES = 2 };
     if (c->is_alert_next && count == ALERT_BYTES) {
@@ -146,7 +145,7 @@ static ssize_t pull_shaking(connection *c, void *bytes, size_t count) {
     last_shaking = c;
     latchkey_http_hello_end();
     if (latchkey_http_connection_phase(c) == PHASE_EXPIRED) {
-        // What it has sent is not worth the work any more.
+        // Its bytes are not worth the work any more.
         return 0;
     }
     // A client that says nothing needs no turn.
@@ -182,7 +181,7 @@ void latchkey_http_tls_say_failure(void) {
     connection *c = last_shaking;
     latchkey_http_hello_end();
     if (c == NULL || !c->has_spoken) {
-        // A look whether the port is there.
+        // A probe of the port.
         return;
     }
     const union MHD_ConnectionInfo *found =
@@ -211,7 +210,7 @@ void latchkey_http_tls_say_failure(void) {
 void latchkey_http_tls_enter(connection *c) {
     c->is_shaking = true;
     c->server->handshake_count++;
-    // One that is refused has no place to give.
+    // A refused connection has no place to give.
     if (!c->refused) {
         latchkey_http_links_append(&c->server->handshakes, c, offsetof(connection, handshakes));
     }
@@ -225,7 +224,7 @@ void latchkey_http_tls_leave(connection *c) {
     c->server->handshake_count--;
     leave_turns(c);
     latchkey_http_tls_give_turns(c->server);
-    // What was refused since has left before (latchkey_http_tls_yield).
+    // A connection that was refused since then has already left (latchkey_http_tls_yield).
     if (!c->refused) {
         latchkey_http_links_take_out(&c->server->handshakes, c, offsetof(connection, handshakes));
     }

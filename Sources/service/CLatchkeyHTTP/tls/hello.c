@@ -1,18 +1,17 @@
-// The hello of a client: the name of the server in it, of which GnuTLS takes fewer than clients
-// send.
+// The hello of a client: GnuTLS accepts fewer server names in it than clients send.
 //
 // Design
 //
-// GnuTLS (3.7 and 3.8) ends a handshake whose server name (RFC 6066, section 3) has a byte that
-// RFC 1123 does not have in a host, and containers have names such as `lock_service`. The service
-// shows one certificate, whatever its name is, and no flag of GnuTLS changes the check. So such
-// bytes are written over in the hello, between two steps of GnuTLS: the bytes as they were sent are
-// part of what both sides sign, and are copied for that before the hello is taken apart. In between
-// it calls its clock, which can be replaced (gnutls_global_set_time_function). A hook in front of
-// both gives the hello; what calls the clock next on this thread is the parser.
+// GnuTLS (3.7 and 3.8) ends a handshake whose server name (RFC 6066, section 3) has a byte that RFC
+// 1123 does not have in a host, and containers have names such as `lock_service`. The service shows
+// one certificate, whatever its name is, and no flag of GnuTLS changes the check. So such bytes are
+// overwritten in the hello, between two steps of GnuTLS. First it copies the bytes as they were
+// sent, because both sides sign them; then it parses the hello. In between it calls its clock,
+// which can be replaced (gnutls_global_set_time_function). A hook before both steps gives the
+// hello; the next call of the clock on this thread comes from the parser.
 //
 // The case `the name of the server can have any bytes` of HandshakeTests.swift fails if a version
-// of GnuTLS does otherwise.
+// of GnuTLS differs.
 
 #include <gnutls/gnutls.h>
 #include <pthread.h>
@@ -21,7 +20,7 @@
 
 #include "tls/tls.h"
 
-// What is to be written over, on this thread; NULL if nothing is.
+// The bytes to overwrite on this thread; NULL if there are none.
 static _Thread_local unsigned char *name;
 static _Thread_local size_t name_count;
 
@@ -53,7 +52,7 @@ typedef struct {
     size_t count;
 } part;
 
-// Takes so many bytes from the begin of a part. Empty if it is shorter.
+// Takes `count` bytes from the begin of a part. Returns an empty part if it is shorter.
 static part take(part *from, size_t count) {
     part taken = {from->at, count};
     if (count > from->count) {
@@ -65,7 +64,7 @@ static part take(part *from, size_t count) {
     return taken;
 }
 
-// Takes what has its length in front, of one byte or two.
+// Takes a part after its length of one byte or two.
 static part take_list(part *from, size_t length_count) {
     part length = take(from, length_count);
     size_t count = 0;

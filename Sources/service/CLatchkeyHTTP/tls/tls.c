@@ -1,19 +1,19 @@
-// TLS: what the server shows, and what clients show. The course of handshakes is in handshake.c.
+// TLS: the certificates of the server and of its clients. handshake.c has the course of handshakes.
 //
 // Design
 //
 // libmicrohttpd runs the sessions of GnuTLS. It neither changes a certificate while it serves, nor
-// gives session tickets, nor verifies the certificates of clients, nor bounds handshakes. So each
+// gives session tickets, nor verifies the certificates of clients, nor limits handshakes. So each
 // session gets its credentials and its ticket key here, before its first byte. An identity holds
-// both, so that nothing that was resumed outlives the authorities that it was verified with. The
-// server has one current identity, which one atomic pointer names; former ones are kept until the
-// server ends, because sessions refer to their credentials without counting.
+// both, so that no resumed session outlives the authorities that it was verified with. The server
+// has one current identity, which one atomic pointer names; former ones are kept until the server
+// ends, because sessions refer to their credentials without counting.
 //
 // A handshake is over when the Finished of the client has come, in all versions and forms; if it is
 // wrong, the connection ends. Only then is the certificate of the client verified: that of a
-// resumed session comes out of the ticket, and may have ended since. A certificate that is not
-// right does not end the handshake, because a client cannot tell such an end from others; the
-// handler answers the request instead.
+// resumed session comes out of the ticket, and may have ended since. An invalid certificate does
+// not end the handshake, because a client cannot tell such an end from others; the handler answers
+// the request instead.
 
 #include <errno.h>
 #include <gnutls/abstract.h>
@@ -32,7 +32,7 @@
 #include "connection/connection.h"
 #include "tls/tls.h"
 
-// Ciphers that authenticate, and keys that are forgotten: what all clients have since 2014.
+// Ciphers that authenticate, and keys with forward secrecy: all clients have them since 2014.
 static const char priorities[] =
     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:"
     "+CHACHA20-POLY1305:-MAC-ALL:+AEAD:-RSA:-DHE-RSA";
@@ -70,7 +70,7 @@ static int read_expiry(latchkey_http_identity *identity) {
     return code;
 }
 
-// Fills an identity. Returns whether the texts are right.
+// Fills an identity. Returns whether the texts are valid.
 static bool load(latchkey_http_identity *identity, const char *certificates, const char *key,
                  const char *authorities, char *reason) {
     gnutls_datum_t chain = datum_of(certificates);
@@ -187,8 +187,8 @@ static bool take_name(connection *c, const gnutls_datum_t *raw) {
     if (gnutls_x509_crt_init(&certificate) < 0) {
         return false;
     }
-    // A NUL inside would make two names equal that are not. GnuTLS gives hexadecimal digits behind
-    // a `#` for a value with one.
+    // A NUL inside could make two different names equal. For a value with a NUL, GnuTLS gives `#`
+    // and hexadecimal digits.
     bool has_name = gnutls_x509_crt_import(certificate, raw, GNUTLS_X509_FMT_DER) >= 0 &&
                     gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0,
                                                   name, &count) >= 0 &&
@@ -223,8 +223,8 @@ static void finish(connection *c, gnutls_session_t session) {
     uint64_t received = 0;
     c->may_shake = false;
     verify(c, session);
-    // In this order: what arrives in between is of a request. GnuTLS reads no further than it
-    // needs.
+    // In this order: bytes that arrive in between belong to a request. GnuTLS reads no further than
+    // it needs.
     if (latchkey_http_connection_ask(c, &info) && ioctl(c->socket, FIONREAD, &unread) == 0) {
         received = info.tcpi_bytes_received - (unsigned)unread;
     }
@@ -260,7 +260,8 @@ static int see_message(gnutls_session_t session, unsigned type, unsigned when, u
     return 0;
 }
 
-// Whether there is something to receive within a time; GnuTLS's own would not know the context.
+// Whether there are bytes to receive within a time; GnuTLS's own function would not know the
+// context.
 static int pull_timeout(gnutls_transport_ptr_t context, unsigned milliseconds) {
     struct pollfd set = {.fd = ((connection *)context)->socket, .events = POLLIN};
     return poll(&set, 1, milliseconds == GNUTLS_INDEFINITE_TIMEOUT ? -1 : (int)milliseconds);

@@ -18,8 +18,8 @@ void latchkey_http_tls_leave(connection *c);
 // Takes the socket of a connection, which has not been closed, out of the watchdog's set. (lock)
 void latchkey_http_tls_forget(connection *c);
 
-// Takes the oldest handshake that has had its time out of the list. Returns its connection, whose
-// place is free once that is ended; NULL if there is none. (lock)
+// Takes the oldest handshake whose time is over out of the list. Returns its connection, whose
+// place is free once the connection has ended; NULL if there is none. (lock)
 connection *latchkey_http_tls_yield(latchkey_http_server *server);
 
 // Goes on with a handshake whose client has sent something. Returns false if the connection does
@@ -34,10 +34,10 @@ void latchkey_http_tls_destroy(latchkey_http_server *server);
 // Receives for a session of GnuTLS; the context is the connection.
 ssize_t latchkey_http_handshake_pull(gnutls_transport_ptr_t context, void *bytes, size_t count);
 
-// Gives turns to handshakes that wait for one, if others have had their time. (lock)
+// Gives turns to waiting handshakes, if the time of others is over. (lock)
 void latchkey_http_tls_give_turns(latchkey_http_server *server);
 
-// Says in the log why the handshake has failed that has received last on this thread.
+// Logs why the handshake that received last on this thread has failed.
 void latchkey_http_tls_say_failure(void);
 
 // hello.c: to be called before any hello is read; when a hello has come, before GnuTLS looks at it;
@@ -46,7 +46,7 @@ void latchkey_http_hello_prepare(void);
 void latchkey_http_hello_begin(const gnutls_datum_t *hello);
 void latchkey_http_hello_end(void);
 
-// Sets what libmicrohttpd has to know.
+// Sets the options of libmicrohttpd.
 void latchkey_http_tls_set_options(struct MHD_OptionItem options[2]);
 
 #endif

@@ -2,23 +2,23 @@ internal import Dispatch
 package import LatchkeyFrame
 package import LatchkeyHTTP
 
-/// Decides whether a request is served: who has sent it, how often, and what its route needs.
+/// Decides whether a request is served, by its sender, its rate, and the need of its route.
 ///
 /// **Design.** A request beyond its client's rate is answered a moment later, by a queue of its
-/// own, so that the connections of a client that does not wait bound its refusals. One whose body
-/// is still to come cannot wait: its connection is closed behind the answer.
+/// own, so that the connections of a client that does not wait limit its refusals. A request whose
+/// body is still to come cannot wait: its connection is closed after the answer.
 package struct Admission: Sendable {
-    /// Nil if everybody may do everything.
+    /// Nil if every client may do everything.
     private let access: AccessControl?
-    /// Nil if everybody may do it as often as they want.
+    /// Nil without a limit on the rate.
     private let rate: RateLimit?
 
-    /// How many connections a token may have, for the sentence that refuses one more.
+    /// The maximum of connections of a token, for the message that refuses one more.
     private let connectionCountMax: Int
 
     private static let queue = DispatchQueue(label: "latchkey.refusals")
-    /// Far less than a client is told to wait, and so long that ten refusals a second are what a
-    /// connection gets.
+    /// Far less than a client is told to wait, and so long that a connection gets at most ten
+    /// refusals a second.
     private static let refusalDelay = DispatchTimeInterval.milliseconds(100)
 
     package init(access: AccessControl? = nil, rate: RateLimit? = nil, connectionCountMax: Int = 0)
@@ -31,10 +31,10 @@ package struct Admission: Sendable {
     /// Whether every request is served.
     package var isOpen: Bool { access == nil && rate == nil }
 
-    /// Who a request's sender is before that is known.
+    /// The caller of a request before its sender is known.
     package var unknown: Caller { access == nil ? .anybody : .unknown }
 
-    /// The statuses of requests that are not.
+    /// The statuses of requests that are not served.
     package var statuses: [UInt16] {
         (access == nil ? [] : [401, 403]) + (access == nil && rate == nil ? [] : [429])
     }
@@ -42,13 +42,13 @@ package struct Admission: Sendable {
     /// The steps of requests: those of the admission, then those of a replica and of repeats.
     ///
     /// - Parameters:
-    ///   - leader: Refuses changes that are the leader's to make; nil if the service leads.
+    ///   - leader: Refuses changes that only the leader can make; nil if the service leads.
     ///   - repetition: Nil if `Idempotency-Key` is switched off.
     /// - Returns: The steps, without those of reads.
     package func steps(leader: (any RequestStep)?, repetition: (any RequestStep)?) -> RouteSteps {
         let changes: [RouteKind] = [.change, .unkeyedChange, .streamedChange]
         var steps = RouteSteps()
-        // Known now, so that a service that asks for nothing pays for no question.
+        // Decided now, so that an open service pays for no check.
         if !isOpen {
             steps.unknown = unknown
             steps.refusesUnmatched = { refusesRate(ofUnmatched: $0) }
@@ -56,7 +56,7 @@ package struct Admission: Sendable {
             steps.append(self, to: RouteKind.allCases)
         }
         if let leader {
-            // What has a look at its heads in any case is refused there.
+            // Requests whose heads are checked in any case are refused there.
             steps.append(leader, to: isOpen ? [.streamedChange] : changes, at: .head)
             steps.append(leader, to: changes)
         }
@@ -90,8 +90,8 @@ package struct Admission: Sendable {
     /// Whether the request may use a route; else it is answered.
     ///
     /// - Parameters:
-    ///   - request: Is told who has sent it.
-    ///   - need: What the route asks for.
+    ///   - request: The request, which gets its caller.
+    ///   - need: The right that the route requires.
     ///   - counts: Whether the request counts for its client's rate.
     ///   - isShared: Whether it is refused on a connection over its client's share.
     /// - Returns: Whether the route's handler answers it.
@@ -134,13 +134,13 @@ extension Admission: RequestStep {
         _ match: RouteMatch,
         _ route: RouteHandler
     ) -> Bool {
-        // Who reads a body piece by piece was admitted with its head, and says what it did.
+        // A request with a body in pieces was admitted with its head, and reports its own result.
         guard request.exchange.bodyReader == nil else { return false }
         let counts = route.isShared && !(route.checksHead && request.exchange.hasPassedHead)
         return !admits(&request, route.need, counts: counts, isShared: route.isShared)
     }
 
-    /// The same of requests whose body is still to come.
+    /// The same for requests whose body is still to come.
     private struct AtHead: RequestStep {
         let admission: Admission
 
@@ -151,7 +151,7 @@ extension Admission: RequestStep {
             _ match: RouteMatch,
             _ route: RouteHandler
         ) -> Bool {
-            // Others are counted when their body is there, and can wait.
+            // Other requests are counted when their body is there, and can wait.
             !admission.admits(
                 &request,
                 route.need,
@@ -174,7 +174,7 @@ extension AccessControl {
 }
 
 extension ServiceRequest {
-    /// Answers a request of which it is not known who has sent it (RFC 6750, section 3).
+    /// Answers a request whose sender is not known (RFC 6750, section 3).
     package func fail(_ identification: Identification) {
         let detail: String? =
             switch identification {

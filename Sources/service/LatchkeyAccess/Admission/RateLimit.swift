@@ -3,14 +3,14 @@ package import LatchkeyHTTP
 package import LatchkeyMetrics
 internal import LatchkeyStrategies
 
-/// How many requests each client may send in a time.
+/// The limit on the requests that each client may send in a time.
 ///
-/// **Design.** The generic cell rate algorithm (ITU-T I.371, appendix I): of each client one time
+/// **Design.** The generic cell rate algorithm (ITU-T I.371, appendix I): for each client one time
 /// is kept, at which all its requests so far would have been due at the rate. A request is too
 /// early if that time is further ahead than the burst. So a client that keeps to the rate is never
 /// refused, and in any time `t` at most `burst + rate × t` requests are served. A client whose time
-/// has passed is like a new one, and is forgotten when there are many. Clients beyond the bound are
-/// served without being counted: else those who have very many addresses would keep others out.
+/// has passed is like a new one, and is forgotten when there are many. Clients beyond the limit are
+/// served without being counted: else a client with very many addresses would keep others out.
 package struct RateLimit: Sendable {
     private struct Stripe {
         private var due: [ClientKey: UInt64] = [:]
@@ -32,7 +32,7 @@ package struct RateLimit: Sendable {
 
     package static let clientCountMax = 1 << 18
     private static let stripeCount = 64
-    /// A stripe that stays full is not searched for each request.
+    /// The minimum time between two searches of a stripe that stays full.
     private static let sweepNanoseconds: UInt64 = 1_000_000_000
     private static let family = MetricFamily(
         "latchkey_rate_exceeded_total",
@@ -47,7 +47,7 @@ package struct RateLimit: Sendable {
     private let stripes: Striped<Stripe, AdaptiveStrategy>
     private let clock: @Sendable () -> UInt64
 
-    /// Nil if there is no bound.
+    /// Nil if there is no limit.
     package init?(
         _ settings: RateSettings,
         _ registry: MetricRegistry,

@@ -18,7 +18,7 @@ package struct SessionRoutes: Sendable {
             guard let access else {
                 return request.respond(.noContent)
             }
-            // Not for a cookie: one that was stolen could be renewed without end.
+            // Not for a cookie: a stolen one could be renewed without end.
             let identification = access.caller(ofHeader: request.exchange)
             guard case .caller(_, let digest?) = identification else {
                 return request.fail(identification)

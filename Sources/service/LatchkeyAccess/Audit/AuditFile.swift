@@ -5,16 +5,15 @@ internal import LatchkeyStrategies
 
 /// The file of the audit log, as the thread of its ``LineWriter`` uses it.
 ///
-/// **Design.** Only the thread that writes uses the descriptor. Another one is left in `next`,
-/// whose lock guards it, and the thread takes it before the next write. While the disk is full or
-/// broken, the thread tries again, and the queue of the writer fills up. So no line is torn, and
-/// what has no room in the queue is counted there.
+/// **Design.** Only the writing thread uses the descriptor. A new one is left in `next`, whose lock
+/// guards it, and the thread takes it before the next write. While the disk is full or broken, the
+/// thread tries again, and the queue of the writer fills up. So no line is torn, and lines without
+/// room in the queue are counted there.
 ///
 /// SAFETY: `@unchecked Sendable` because one thread uses the variables, as above.
 package final class AuditFile: @unchecked Sendable {
     package static let retryMilliseconds: Int32 = 100
-    /// After so long the next lines are written: meanwhile, those who add them do not wake the
-    /// thread for each one.
+    /// The pause before the next lines are written: meanwhile, added lines do not wake the thread.
     private static let gatherMilliseconds: Int32 = 1
 
     private let path: String
@@ -30,7 +29,7 @@ package final class AuditFile: @unchecked Sendable {
         Self.endLine(descriptor)
     }
 
-    /// Opens the path anew; the file that is open now goes on if that fails.
+    /// Opens the path again; if that fails, the open file stays in use.
     package func reopen() throws(AuditFailure) {
         let descriptor = try Self.open(path)
         let former = next.write { next in
@@ -56,7 +55,7 @@ package final class AuditFile: @unchecked Sendable {
         return descriptor
     }
 
-    /// Ends a last line that a process began which was killed while the disk was full.
+    /// Ends an incomplete last line, of a process that was killed while the disk was full.
     private static func endLine(_ descriptor: Int32) {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
@@ -79,7 +78,7 @@ package final class AuditFile: @unchecked Sendable {
         if bytes.isEmpty { takeNext() }
         while offset < bytes.count {
             if takeNext() {
-                // The new file gets a line as a whole of which the former one has a part.
+                // A line that the former file has in part is written to the new file as a whole.
                 offset = (bytes[..<offset].lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
             }
             let count = unsafe bytes[offset...].withUnsafeBytes { rest in
@@ -104,7 +103,7 @@ package final class AuditFile: @unchecked Sendable {
         }
         guard let next else { return false }
         guard Self.identity(next) != Self.identity(descriptor) else {
-            // The same file: a line that it has a part of goes on.
+            // The same file: an incomplete line continues.
             close(next)
             return false
         }
@@ -138,7 +137,7 @@ package final class AuditFile: @unchecked Sendable {
     }
 }
 
-/// Why the audit log cannot be opened or written: a sentence.
+/// The reason why the audit log cannot be opened or written.
 package struct AuditFailure: Error, Sendable {
     package let message: String
 
@@ -148,7 +147,7 @@ package struct AuditFailure: Error, Sendable {
     }
 }
 
-/// What a start would find that makes or writes a file, without doing so.
+/// Checks whether a start could make or write a file, without doing so.
 private enum WritablePath {
     /// The number of the error that writing at the end of a file, new or not, would have; 0 if it
     /// would be written.

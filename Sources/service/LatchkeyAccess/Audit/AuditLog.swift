@@ -11,22 +11,22 @@ internal import LatchkeyStrategies
 /// The audit log: one line of JSON for each write and each refusal.
 ///
 /// **Design.** The thread that answers a request makes its line and adds it to the queue of a
-/// ``LineWriter``, which is bounded in bytes. The writer's thread alone uses the file
-/// (``AuditFile``). What has no room is counted, and a line says how many are missing.
+/// ``LineWriter``, which is limited in bytes. Only the writer's thread uses the file
+/// (``AuditFile``). Lines without room are counted, and a line says how many are missing.
 ///
-/// Refusals are what others can cause who have no right to anything. So only some of them in a
-/// second have a line: so many of each token, and of all without one. One line says how many others
-/// there were. The lock guards that count: writes of known callers do not take it.
+/// Clients without any right can cause refusals. So only some of them in a second have a line: so
+/// many of each token, and of all clients without one. One line says how many others there were.
+/// The lock guards that count: writes of known callers do not take it.
 package final class AuditLog: Sendable {
-    /// How many refusals in a second have a line: of a token, or of all who have none.
+    /// The maximum of refusals in a second with a line: of a token, or of all clients without one.
     package static let refusalsPerSecondMax = 20
-    /// How many bytes wait for the disk, besides those that are being written.
+    /// The maximum of bytes that wait for the disk, besides those that are being written.
     package static let waitingByteCountMax = 4 << 20
     private static let drainMilliseconds = 2000
 
     private struct Refusals {
         var second: UInt64 = 0
-        /// By token; those without one count together.
+        /// By token; clients without one count together.
         var counts: [ClientKey?: Int] = [:]
         var leftOut: UInt64 = 0
     }
@@ -104,8 +104,8 @@ package final class AuditLog: Sendable {
 
     /// Whether a refusal may have a line now; else it is counted.
     ///
-    /// - Parameter token: The number of the token of who is refused; nil without one. Each has a
-    ///   bound of its own, so that no client keeps the refusals of another out of the log.
+    /// - Parameter token: The key of the refused client's token; nil without one. Each has a limit
+    ///   of its own, so that no client keeps the refusals of another out of the log.
     /// - Returns: Whether it may.
     package func admitsRefusal(of token: ClientKey?) -> Bool {
         let second = clock() / 1_000_000_000
@@ -141,11 +141,11 @@ package final class AuditLog: Sendable {
 
     // MARK: The file
 
-    /// Opens the file anew, after another program has moved it away.
+    /// Opens the file again, after another program has moved it away.
     package func reopen() {
         do throws(AuditFailure) {
             try file.reopen()
-            // Has the thread that writes take the new file, and close the old one.
+            // Lets the writing thread take the new file, and close the old one.
             writer.append([])
             log.write(.info, "audit log opened")
         } catch {
@@ -153,7 +153,7 @@ package final class AuditLog: Sendable {
         }
     }
 
-    /// Writes what waits; at the end, when nothing is served any more.
+    /// Writes the waiting lines; called at the end, when nothing is served any more.
     package func finish() {
         sumUp()
         let former = writer.droppedTotal

@@ -5,7 +5,7 @@ internal import LatchkeySettings
 package import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// Where a request comes from.
+/// The origin of a request.
 package struct AuditOrigin: Sendable {
     /// The name of the token; nil without one.
     package var token: String?
@@ -23,12 +23,12 @@ package struct AuditOrigin: Sendable {
     }
 }
 
-/// Which lines the requests of one route and method have in the audit log.
+/// The lines that the requests of one route and method have in the audit log.
 package final class RouteAudit: RequestAudit {
     private let log: AuditLog
     private let method: String
     private let route: String
-    /// Which segment of the path is the name in braces; nil without one.
+    /// The index of the path's segment that is the name in braces; nil without one.
     private let captured: Int?
     private let capturesOperation: Bool
 
@@ -52,8 +52,8 @@ package final class RouteAudit: RequestAudit {
         var detail = AuditDetail()
         fill(&detail)
         if request.witness?.isRepeat == true { detail.isRepeat = true }
-        // A full disk is no refusal of the client. What somebody without a token may send as often
-        // as they want has the bound of refusals.
+        // A full disk is not a refusal of the client. Requests of unknown callers have the limit of
+        // refusals, since any client can send them.
         let isRefusal = status.isRefusal && detail.problem != .diskFull
         if isRefusal || request.caller.isUnknown {
             guard log.admitsRefusal(of: request.caller.client) else { return }

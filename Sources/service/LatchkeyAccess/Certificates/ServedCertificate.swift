@@ -7,20 +7,20 @@ internal import Synchronization
 /// The certificate that the service shows: that of its files, which can change while it runs.
 ///
 /// A tool that renews a certificate writes its files one after the other. Until both are there they
-/// do not belong together, so a failure is a matter for the log only if it lasts.
+/// do not belong together, so a failure is logged only if it lasts.
 ///
-/// **Design.** The lock of the files is held while they are read, which can take long. What others
-/// ask for meanwhile, the end of the certificate, stands beside it: relaxed, since it orders
+/// **Design.** The lock of the files is held while they are read, which can take long. The end of
+/// the certificate, which other threads read meanwhile, stands beside it: relaxed, since it orders
 /// nothing.
 package final class ServedCertificate: Sendable {
-    /// How often the files are not right in a row until that is said.
+    /// The number of failures in a row until one is reported.
     private static let patience = 3
 
     private struct Files {
         var certificate: WatchedFile
         var key: WatchedFile
         var authorities: WatchedFile?
-        /// What is served.
+        /// The served identity.
         var identity: TLSIdentity
         var failureCount = 0
 
@@ -78,7 +78,7 @@ package final class ServedCertificate: Sendable {
         }
     }
 
-    /// What is served.
+    /// The served identity.
     ///
     /// Blocks while the files are read.
     package var identity: TLSIdentity { files.write { $0.identity } }
@@ -89,10 +89,11 @@ package final class ServedCertificate: Sendable {
     /// Reads the files again if they have changed since, or in any case.
     ///
     /// - Parameters:
-    ///   - onlyIfChanged: Whether no signal has asked for it; a failure is thrown if it lasts.
-    ///   - serve: Is given what the files have now, unless it is served already.
+    ///   - onlyIfChanged: True if no signal has asked for it; then a failure is thrown only if it
+    ///     lasts.
+    ///   - serve: Gets the identity of the files, unless it is served already.
     /// - Returns: When the new certificate ends; nil if the files are as they were.
-    /// - Throws: What is wrong with the files. What is served stays.
+    /// - Throws: If the files are not right. The served identity stays.
     package func reload(
         onlyIfChanged: Bool,
         _ serve: (TLSIdentity) throws(TLSIdentityError) -> Void
@@ -122,7 +123,7 @@ package final class ServedCertificate: Sendable {
             } catch {
                 files.failureCount += 1
                 guard onlyIfChanged else {
-                    // It is said now, and need not be said again.
+                    // It is reported now, and need not be reported again.
                     files.failureCount = Self.patience
                     throw error
                 }

@@ -3,27 +3,27 @@ package import LatchkeyHTTP
 internal import LatchkeySettings
 internal import LatchkeyStrategies
 
-/// Who may do what: the tokens of the file, which can change while the service runs.
+/// The rights of clients: the tokens of the file, which can change while the service runs.
 ///
 /// **Design.** Each request looks its token up in a table that is replaced as a whole under the
 /// strategy `snapshot`, so that it does not wait for a change of the file. A request and a watch
-/// refer to their token without counting, so a token is kept until the process ends, also when its
-/// line is gone. Then it is revoked, which everything that lasts looks at. A token takes some
-/// hundred bytes.
+/// refer to their token without counting, so a token is kept until the process ends, even if its
+/// line is gone. Then it is revoked, which all long operations check. A token takes some hundred
+/// bytes.
 ///
-/// A token is found by its hash. What an attacker could learn from the time of a look-up is about
-/// the hash of what was sent, which tells nothing about another hash or about a token.
+/// A token is found by its hash. The time of a look-up can only tell an attacker about the hash of
+/// the sent text, which tells nothing about another hash or about a token.
 package final class AccessControl: Sendable {
-    /// The tokens that count.
+    /// The valid tokens.
     private struct Table: Sendable {
         var byDigest: [SHA256Digest: Caller] = [:]
         var byName: [String: Caller] = [:]
     }
 
-    /// One reader at a time: an older text must not take the place of a newer one.
+    /// One reader at a time: an older text must not replace a newer one.
     private let file: Guarded<TokenFile>
     private let table = Synchronized<Table, SnapshotStrategy>(Table())
-    /// All tokens there ever were, and what those that count are known by.
+    /// All tokens that there ever were, and the keys of the valid ones.
     private let known = Guarded(Known())
 
     private struct Known {
@@ -51,12 +51,12 @@ package final class AccessControl: Sendable {
         }
     }
 
-    /// How many tokens count.
+    /// The number of valid tokens.
     package var tokenCount: Int { table.read { $0.byDigest.count } }
 
     // MARK: Requests
 
-    /// Who has sent a request, or why that is not known.
+    /// The sender of a request, or the reason why it is not known.
     package func caller(of exchange: Exchange) -> Identification {
         let found = caller(ofHeader: exchange)
         guard case .unnamed = found else { return found }
@@ -76,11 +76,11 @@ package final class AccessControl: Sendable {
         }
     }
 
-    /// The same of a request whose cookie does not count.
+    /// The same without the cookie of the request.
     package func caller(ofHeader exchange: Exchange) -> Identification {
-        // Another scheme is that of a proxy, and none of ours.
+        // Another scheme is for a proxy, not for this service.
         guard let field = exchange.header(named: .authorization) else { return .unnamed }
-        // What is no other scheme is a token that is not right: nothing else stands in for it.
+        // Any other value is an invalid token; there is no fallback.
         guard !exchange.repeatsHeader(named: .authorization) else { return .malformed }
         guard field.isOfBearer else { return field.isEmpty ? .malformed : .unnamed }
         guard let secret = field.bearerToken else { return .malformed }
@@ -96,7 +96,7 @@ package final class AccessControl: Sendable {
         table.read { $0.byName[name] }
     }
 
-    /// Whether everybody may use a page.
+    /// Whether a page needs no token.
     package func isOpen(_ page: OpenedPage) -> Bool { opened.contains(page) }
 
     /// The cookie of a session for the holder of a token.
@@ -104,7 +104,7 @@ package final class AccessControl: Sendable {
         sessions.cookie(for: digest, isSecure: isSecure)
     }
 
-    /// What removes the cookie of a session.
+    /// The field that removes the cookie of a session.
     package var cookieRemoval: String { sessions.removal }
 
     // MARK: Changes of the file
@@ -112,7 +112,7 @@ package final class AccessControl: Sendable {
     /// Reads the file again if it has changed since, or in any case.
     ///
     /// - Returns: How many tokens there were and are; nil if the file is as it was.
-    /// - Throws: What is wrong with the file. The tokens stay as they were.
+    /// - Throws: If the file is not right. The tokens stay as they were.
     package func reload(onlyIfChanged: Bool) throws(AccessFileError) -> (former: Int, now: Int)? {
         try file.write { file throws(AccessFileError) in
             let lines = onlyIfChanged ? try file.readIfChanged() : try file.read()
@@ -138,21 +138,21 @@ package final class AccessControl: Sendable {
                 table.byName[line.name] = Caller(token)
             }
             self.table.exchange(table)
-            // Behind the table: who finds a revoked token looks it up in vain from now on.
+            // After the table is replaced, a revoked token is no longer found.
             for (key, gone) in former where known.current[key] == nil { gone.token.revoke() }
         }
     }
 }
 
-/// What a request says about who has sent it.
+/// The identification of a request's sender.
 package enum Identification: Sendable {
     /// The digest is that of a token that was sent; nil if a certificate was shown.
     case caller(Caller, SHA256Digest?)
-    /// Nothing.
+    /// The request names no sender.
     case unnamed
-    /// What it says is no token.
+    /// The field is not a token.
     case malformed
-    /// A token that does not count.
+    /// A token that is not valid.
     case unknown
     /// A certificate that cannot be verified.
     case badCertificate
@@ -169,7 +169,7 @@ extension Bytes {
     }
 
     /// The token of an `Authorization` field with the scheme for tokens (RFC 6750, section 2.1),
-    /// behind one space or more (RFC 9110, section 11.4); nil if it has none.
+    /// after one space or more (RFC 9110, section 11.4); nil if it has none.
     fileprivate var bearerToken: Bytes? {
         let space = UInt8(ascii: " ")
         let end = Bytes("bearer").count
@@ -182,7 +182,7 @@ extension Bytes {
 }
 
 extension UInt8 {
-    /// Whether the name of a scheme goes on with it (RFC 9110, section 5.6.2).
+    /// Whether it can be a part of a scheme's name (RFC 9110, section 5.6.2).
     fileprivate var isLetterOfScheme: Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
             || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)

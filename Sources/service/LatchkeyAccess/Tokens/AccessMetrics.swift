@@ -1,6 +1,6 @@
 package import LatchkeyMetrics
 
-/// Metrics of who may do what, read at each scrape.
+/// Metrics of the rights of clients, read at each scrape.
 package enum AccessMetrics {
     private static let tokens = MetricFamily(
         "latchkey_access_tokens",

@@ -8,7 +8,7 @@ extension AccessSettings {
         !firstToken.isEmpty && !FileManager.default.fileExists(atPath: tokenFile)
     }
 
-    /// What is wrong with the file of tokens, and what to do if there is none.
+    /// The message about an error of the file of tokens, with advice if there is none.
     package func sentence(about error: AccessFileError) -> String {
         let advice =
             firstToken.isEmpty && FilePath.kind(tokenFile) == nil
@@ -99,7 +99,7 @@ extension TokenLine {
         // In one piece: a service that reads the file now must not see a part of a line.
         let count = unsafe write(descriptor, bytes, bytes.count)
         var code = count < 0 ? errno : 0
-        // Where a part is written, the disk is full; errno is of another call.
+        // If only a part is written, the disk is full; errno is of another call.
         if code == 0, count < bytes.count { code = ENOSPC }
         if code == 0, fsync(descriptor) != 0 { code = errno }
         guard code == 0 else {
@@ -110,7 +110,7 @@ extension TokenLine {
         try FilePath.syncFolder(of: path)
     }
 
-    /// Cuts off the last bytes of a file, unless another process has added more behind them.
+    /// Cuts off the last bytes of a file, unless another process has added more after them.
     private static func takeBack(_ count: Int, behind length: off_t, _ descriptor: Int32) {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, Int(status.st_size - length) == count,
@@ -119,9 +119,9 @@ extension TokenLine {
         fsync(descriptor)
     }
 
-    /// Replaces a file of tokens by one without tokens, which a service takes as it is.
+    /// Replaces a file of tokens by one without tokens, which a service accepts.
     ///
-    /// What the file has does not matter: it can be empty or damaged.
+    /// The content of the file does not matter: it can be empty or damaged.
     package static func revokeAll(in path: String) throws(AccessFileError) {
         guard FilePath.kind(path) == S_IFREG else {
             throw AccessFileError("\(path) is no file of tokens.")

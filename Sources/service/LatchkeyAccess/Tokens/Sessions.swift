@@ -13,13 +13,13 @@ package struct Sessions: Sendable {
 
     private let seconds: Int
     private let key: [UInt8]
-    /// The name of the cookie: that of each process, because the ports of a host share cookies.
+    /// The name of the cookie, another one in each process: the ports of a host share cookies.
     private let name: String
     private let attributes: String
     private let now: @Sendable () -> Timestamp
 
     /// - Parameters:
-    ///   - lifetime: Of a cookie.
+    ///   - lifetime: The lifetime of a cookie.
     ///   - isSecure: Whether a browser sends it over TLS only.
     ///   - now: The clock.
     package init(
@@ -38,10 +38,10 @@ package struct Sessions: Sendable {
 
     /// The `Set-Cookie` field for the holder of a token.
     ///
-    /// Scripts cannot read it, and pages of other sites cannot have it sent.
+    /// Scripts cannot read it, and pages of other sites cannot make a browser send it.
     ///
     /// - Parameters:
-    ///   - digest: Of the token.
+    ///   - digest: The digest of the token.
     ///   - isSecure: Whether the page came over TLS, which a proxy may have ended.
     /// - Returns: The field's value.
     package func cookie(for digest: SHA256Digest, isSecure: Bool = false) -> String {
@@ -54,7 +54,7 @@ package struct Sessions: Sendable {
     /// The `Set-Cookie` field that removes the cookie.
     package var removal: String { "\(name)=; Max-Age=0; " + attributes }
 
-    /// The hash of the token that a request's cookie stands for; nil without a cookie that counts.
+    /// The hash of the token that a request's cookie stands for; nil without a valid cookie.
     package func digest(of exchange: Exchange) -> SHA256Digest? {
         guard let field = exchange.header(named: .cookie) else { return nil }
         for pair in String(decoding: field, as: UTF8.self).split(separator: ";") {
@@ -67,7 +67,7 @@ package struct Sessions: Sendable {
         return nil
     }
 
-    /// The same of the value of a cookie.
+    /// The same for the value of a cookie.
     package func digest(of value: Substring) -> SHA256Digest? {
         let parts = value.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let end = Int64(parts[1]),

@@ -1,7 +1,7 @@
 /// The file of tokens.
 package struct TokenFile: Sendable {
     private var file: WatchedFile
-    /// Why it could not be read the last time; empty if it could.
+    /// The reason why the last read failed; empty if it did not fail.
     private var failure = ""
 
     package init(path: String) {
@@ -26,8 +26,8 @@ package struct TokenFile: Sendable {
         }
     }
 
-    /// The lines, if the file is another one than that which was read last; nil if it is not, or
-    /// if it cannot be read for the same reason as before.
+    /// The lines, if the file has changed since the last read; nil if it has not, or if it cannot
+    /// be read for the same reason as before.
     package mutating func readIfChanged() throws(AccessFileError) -> [TokenLine]? {
         guard file.hasChanged else { return nil }
         let former = failure

@@ -7,7 +7,7 @@ package struct TokenLine: Hashable, Sendable {
     private static let digestStart = "sha256:"
     private static let nameCountMax = 64
 
-    /// Who holds the token, for logs, shares and operations.
+    /// The holder of the token, for logs, shares and operations.
     package let name: String
     package let digest: SHA256Digest
     package let grants: Grants
@@ -66,8 +66,8 @@ package struct TokenLine: Hashable, Sendable {
 
     /// Reads a whole file.
     ///
-    /// A name can have several lines, so that its token can be replaced while the old one still
-    /// counts. They must allow the same.
+    /// A name can have several lines, so that its token can be replaced while the old one is still
+    /// valid. They must allow the same.
     package static func lines(of text: String) throws(InvalidTokenLine) -> [TokenLine] {
         var lines: [TokenLine] = []
         var grants: [String: Grants] = [:]
@@ -97,7 +97,7 @@ package struct TokenLine: Hashable, Sendable {
     }
 }
 
-/// What is wrong with a line: a sentence, without the digest.
+/// The error in a line: a message without the digest.
 package struct InvalidTokenLine: Error, Hashable, Sendable {
     package let message: String
 

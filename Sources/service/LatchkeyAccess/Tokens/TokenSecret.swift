@@ -1,7 +1,7 @@
 internal import Foundation
 package import LatchkeyFrame
 
-/// The text that a client sends to show who it is: `lk_`, 256 random bits, and a checksum, in
+/// The text by which a client identifies itself: `lk_`, 256 random bits, and a checksum, in
 /// hexadecimal digits.
 ///
 /// 256 random bits cannot be guessed, so a fast hash of them is safe to store. The checksum and the
@@ -14,7 +14,7 @@ package enum TokenSecret {
     /// The length of a token.
     package static let byteCount = start.utf8.count + 2 * (randomByteCount + checksumByteCount)
 
-    /// Makes one that no one else has.
+    /// Makes a new token, which no other client has.
     package static func make() -> String {
         // The system's generator is one for cryptography.
         var random = SystemRandomNumberGenerator()
@@ -24,14 +24,14 @@ package enum TokenSecret {
         return body + checksum(body)
     }
 
-    /// Whether the text is a whole token, whoever's it is.
+    /// Whether the text is a whole token, valid or not.
     package static func isWhole(_ text: String) -> Bool {
         guard text.utf8.count == byteCount, text.hasPrefix(start) else { return false }
         let body = String(text.dropLast(2 * checksumByteCount))
         return body + checksum(body) == text
     }
 
-    /// What is stored of a token.
+    /// The stored form of a token.
     package static func digest(_ secret: String) -> SHA256Digest {
         SHA256.digest(Array(secret.utf8))
     }
@@ -47,7 +47,7 @@ package enum Hexadecimal {
         bytes.map { String(format: "%02x", $0) }.joined()
     }
 
-    /// The bytes; nil if the text is no pairs of digits.
+    /// The bytes; nil if the text is not pairs of digits.
     package static func bytes(_ text: some StringProtocol) -> [UInt8]? {
         let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
         guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }

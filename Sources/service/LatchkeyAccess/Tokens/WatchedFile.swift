@@ -7,7 +7,7 @@ package struct WatchedFile: Sendable {
     package static let byteCountMax = 4 << 20
 
     package let path: String
-    /// What the file was when it was read last.
+    /// The state of the file when it was read last.
     private var seen: [Int64] = []
 
     package init(path: String) {
@@ -17,7 +17,7 @@ package struct WatchedFile: Sendable {
     /// Whether it was a pipe, as that of `<(…)`, which is read once.
     private var wasPipe = false
 
-    /// Whether it is another than that which was read last.
+    /// Whether it differs from the file that was read last.
     package var hasChanged: Bool { !wasPipe && Self.state(path) != seen }
 
     package mutating func read() throws(AccessFileError) -> String {
@@ -28,7 +28,7 @@ package struct WatchedFile: Sendable {
         let state = Self.state(path)
         let found = try text()
         wasPipe = found.isPipe
-        // Only now: what could not be read is tried again.
+        // Only now: a failed read is tried again.
         seen = state
         return found.text
     }
@@ -48,7 +48,7 @@ package struct WatchedFile: Sendable {
         return (text, file.isPipe)
     }
 
-    /// What changes when another file stands there, or when the file is written.
+    /// The numbers that change when another file stands there, or when the file is written.
     private static func state(_ path: String) -> [Int64] {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return [] }
@@ -60,7 +60,7 @@ package struct WatchedFile: Sendable {
     }
 }
 
-/// What is wrong with a file of tokens, certificates or keys: a sentence.
+/// The error in a file of tokens, certificates or keys: a message.
 package struct AccessFileError: Error, Sendable {
     package let message: String
 

@@ -1,7 +1,7 @@
 package import LatchkeyHTTP
 package import LatchkeyStore
 
-/// Who has sent a request: the holder of a token, or anybody where the service asks for none.
+/// The sender of a request: the holder of a token, or any client if the service asks for no tokens.
 ///
 /// **Design.** A reference that is not counted: all threads that serve would write to one count.
 ///
@@ -10,10 +10,10 @@ package import LatchkeyStore
 package struct Caller: @unchecked Sendable {
     private let token: Unmanaged<Token>?
 
-    /// Who may do everything, because the service asks for no tokens.
+    /// May do everything, because the service asks for no tokens.
     package static let anybody = unsafe Caller(nil)
 
-    /// Who may do nothing: a request whose sender is not known yet.
+    /// May do nothing: the sender of the request is not known yet.
     package static let unknown = Caller(Token.none)
 
     private init(_ token: Unmanaged<Token>?) {
@@ -24,7 +24,7 @@ package struct Caller: @unchecked Sendable {
         unsafe self.init(Unmanaged.passUnretained(token))
     }
 
-    /// Whether it is ``anybody``, who need not be asked about.
+    /// Whether it is ``anybody``, which needs no check.
     @inline(__always)
     package var isAnybody: Bool { unsafe token == nil }
 
@@ -43,7 +43,7 @@ package struct Caller: @unchecked Sendable {
     /// The bytes of ``name``.
     package var author: [UInt8]? { with { $0.client == nil ? nil : $0.nameBytes } ?? nil }
 
-    /// What shares are counted for; nil without a token.
+    /// The client that shares are counted for; nil without a token.
     package var client: ClientKey? { with { $0.client } ?? nil }
 
     package var isRevoked: Bool { with { $0.isRevoked } ?? false }
@@ -60,12 +60,12 @@ package struct Caller: @unchecked Sendable {
         with { token in unsafe prefix.withUnsafeBytes { unsafe token.allows(right, $0) } } ?? true
     }
 
-    /// Whether the caller may see what shows these properties: names, or what names begin with.
+    /// Whether the caller may see data that shows these properties, given as names or as prefixes.
     package func reads(_ shown: [PropertyName]) -> Bool {
         isAnybody || shown.allSatisfy { allows(.read, $0) }
     }
 
-    /// A text that a client chose for itself, which is another one for each token.
+    /// A text that a client chose, made different for each token.
     package func scoped(_ text: [UInt8]) -> [UInt8] {
         name.map { Array($0.utf8) + [0] + text } ?? text
     }

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import LatchkeyStore
 
-/// What one token allows: rights, those to properties for names with some prefixes.
+/// The rights of one token; rights to properties can be limited to prefixes of names.
 ///
 /// Written as words: `read,write:app/ read:shared/ operations`. A prefix is percent-encoded as in a
 /// path. Without one, a right holds for all names.
@@ -59,7 +59,7 @@ package struct Grants: Hashable, Sendable {
     }
 }
 
-/// What is wrong with a grant.
+/// The fault in a grant.
 package enum InvalidGrant: Error, Hashable, Sendable {
     case unknownRight(String)
     case takesNoPrefix(Right)

@@ -1,4 +1,4 @@
-/// What the holder of a token may do.
+/// A right that a token can have.
 package enum Right: String, CaseIterable, Sendable {
     /// See properties: read, list, watch and long-poll them; conditions on them in transactions.
     case read
@@ -10,14 +10,14 @@ package enum Right: String, CaseIterable, Sendable {
     case fetch
     /// Have operations compare strategies.
     case compare
-    /// Export. What is exported must be readable, too.
+    /// Export. The exported properties must be readable, too.
     case export
-    /// Import. What is imported must be writable, too.
+    /// Import. The imported properties must be writable, too.
     case `import`
-    /// Reset figures, take profiles, switch the strategy, see who watches, see and cancel
-    /// everybody's operations, and make a replica a leader.
+    /// Reset figures, take profiles, switch the strategy, see all watches, see and cancel all
+    /// operations, and make a replica a leader.
     case admin
-    /// Take a backup of all data, with what is kept beside the properties.
+    /// Take a backup of all data, also of the data that is kept beside the properties.
     case backup
 
     /// Whether the right is one to properties, whose names can be required to have a prefix.

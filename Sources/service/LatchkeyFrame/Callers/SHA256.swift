@@ -1,6 +1,6 @@
 internal import CGnuTLS
 
-/// The hash function SHA-256 (FIPS 180-4), as GnuTLS has it.
+/// The hash function SHA-256 (FIPS 180-4) of GnuTLS.
 ///
 /// SAFETY: `@safe` because the handle is made once, freed once, and used in between.
 @safe
@@ -90,7 +90,7 @@ package struct SHA256Digest: Hashable, Sendable {
         unsafe withUnsafeBytes(of: self) { unsafe Array($0) }
     }
 
-    /// Eight of the bytes, for those who need a short name of what was hashed.
+    /// Eight of the bytes: a short name of the message.
     package var prefix: UInt64 { first }
 
     /// Whether both are the same, in a time that does not depend on where they differ.

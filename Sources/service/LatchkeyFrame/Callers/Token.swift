@@ -4,8 +4,9 @@ internal import Synchronization
 
 /// A token that the service knows, or has known.
 ///
-/// **Design.** What it allows can change, and it can be revoked: one atomic reference, and a mark.
-/// ``AccessControl`` changes them, behind the table that requests look tokens up in.
+/// **Design.** Its grants can change, and it can be revoked: one atomic reference, and a flag.
+/// ``AccessControl`` changes them. It revokes a token after the token has left the table in which
+/// requests look tokens up.
 ///
 /// SAFETY: `@safe` and `@unchecked Sendable` because allowances and the memory of the name are
 /// never freed, as no token is, and the name is written before another thread has the object.
@@ -42,7 +43,7 @@ package final class Token: @unchecked Sendable {
     /// A copy of the bytes of ``name``.
     package var nameBytes: [UInt8] { unsafe Array(nameMemory) }
 
-    /// Whether the token counts no more.
+    /// Whether the token is no longer valid.
     package var isRevoked: Bool { isGone.load(ordering: .acquiring) }
 
     package func revoke() {
@@ -66,7 +67,7 @@ package final class Token: @unchecked Sendable {
     }
 }
 
-/// Grants in a form that is fast to ask.
+/// Grants in a form that is fast to check.
 ///
 /// **Design.** The prefixes are in memory of their own: threads that serve would all write to the
 /// reference counts of arrays.

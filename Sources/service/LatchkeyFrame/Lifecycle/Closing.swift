@@ -1,8 +1,8 @@
 internal import LatchkeyStrategies
 
-/// What ends with a service, in order: the one list of it.
+/// The parts that end with a service, in order: the only list of them.
 ///
-/// A part says where it is made what it ends, and at which stage.
+/// The code that makes a part registers its end and its stage.
 ///
 /// **Design.** Any thread adds, until the service runs; one thread ends all. The lock is not held
 /// while anything is called.
@@ -11,17 +11,17 @@ package final class Closing: Sendable {
     package enum Stage: CaseIterable, Sendable {
         /// Probes are told that the service ends.
         case announced
-        /// Nothing comes from other services any more, and no change goes to their log.
+        /// No more changes come from other services, and none goes to their log.
         case replicas
-        /// Streams, and requests that wait, are ended; timers, too.
+        /// Streams, waiting requests and timers are ended.
         case streams
         /// Operations end, before the server: streams of events still get the last one.
         case operations
-        /// No request comes any more, and those in flight have their time.
+        /// No more requests come, and those in flight have their time.
         case requests
-        /// The log of a cluster is executed no more.
+        /// The log of a cluster is not executed any more.
         case execution
-        /// What is committed is written.
+        /// Commits are written.
         case data
         /// Lines about requests are written, after the last answers, which waited for the data.
         case logs
@@ -31,19 +31,19 @@ package final class Closing: Sendable {
         case probes
     }
 
-    /// Ends a part, within a time if it takes some, and says what became of its work.
+    /// Ends a part, within a time if it needs some, and notes the outcome of its work.
     package typealias End = @Sendable (_ time: Duration, _ drained: inout Drained) -> Void
 
     private let ends = Guarded<[Stage: [End]]>([:])
 
     package init() {}
 
-    /// Adds what ends at a stage, after what was added for the stage before.
+    /// Adds the end of a part at a stage, after those that the stage already has.
     package func at(_ stage: Stage, _ end: @escaping End) {
         ends.write { $0[stage, default: []].append(end) }
     }
 
-    /// Adds what ends at once.
+    /// Adds the end of a part that needs no time.
     package func at(_ stage: Stage, _ end: @escaping @Sendable () -> Void) {
         at(stage) { _, _ in end() }
     }
@@ -51,7 +51,7 @@ package final class Closing: Sendable {
     /// Ends everything, one after the other.
     ///
     /// - Parameter time: For the requests in flight.
-    /// - Returns: What became of the requests, and of the data.
+    /// - Returns: The outcome for the requests and the data.
     package func end(within time: Duration) -> Drained {
         var drained = Drained()
         for stage in Stage.allCases {
@@ -61,7 +61,7 @@ package final class Closing: Sendable {
     }
 }
 
-/// What became of the work of a service that ended.
+/// The outcome of the work of a service that ended.
 package struct Drained: Sendable, Equatable {
     /// Requests that were cut off because the time was over.
     package var requestCount = 0
@@ -69,7 +69,7 @@ package struct Drained: Sendable, Equatable {
     package var answerCount = 0
     /// Whether everything that was committed is on disk.
     package var isWritten = true
-    /// Whether it is not because the disk is full.
+    /// Whether the reason why it is not is a full disk.
     package var isDiskFull = false
 
     package init(

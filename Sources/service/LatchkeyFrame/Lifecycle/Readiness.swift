@@ -1,6 +1,6 @@
 internal import LatchkeyStrategies
 
-/// Whether the service serves all requests, and what keeps it from that.
+/// Whether the service serves all requests, and the checks that prevent it.
 package final class Readiness: Sendable {
     package struct Check: Sendable {
         package let name: StaticString
@@ -20,15 +20,14 @@ package final class Readiness: Sendable {
         /// Whether all routes are served.
         var isOpen = false
         var isDraining = false
-        /// Rows of the data that are to be read, and that are.
+        /// Rows of the data to read, and those already read.
         var rowCount = 0
         var readCount = 0
         /// Whether commits can be written, once the data are read.
         var journal: (@Sendable () -> Check)?
         var isHeld: @Sendable () -> Bool = { false }
 
-        /// Whether requests are served, which is so behind all that a start does, and before the
-        /// drain.
+        /// Whether requests are served: after all steps of the start, and before the drain.
         var accepting: Check {
             let isAccepting = isOpen && !isDraining
             let detail = isDraining ? "The service is shutting down." : "The service is starting."
@@ -42,14 +41,15 @@ package final class Readiness: Sendable {
 
     private let state: Guarded<State>
     private let isInsecure: Bool
-    /// How far the state is level with that of others; nil if it is that of this service alone.
+    /// Whether the state is up to date with that of others; nil if it is that of this service
+    /// alone.
     private let others: (@Sendable () -> Check)?
 
     /// - Parameters:
     ///   - isRecovering: Whether data is read first.
-    ///   - isInsecure: Whether other machines can reach the service, and everybody may do
+    ///   - isInsecure: Whether other machines can reach the service, and every client may do
     ///     everything.
-    ///   - others: How far the state is level with that of others, if they change it.
+    ///   - others: Whether the state is up to date with that of others, if they change it.
     package init(
         isRecovering: Bool,
         isInsecure: Bool = false,
@@ -60,35 +60,35 @@ package final class Readiness: Sendable {
         self.isInsecure = isInsecure
     }
 
-    /// Says how much is to be read.
+    /// Notes how many rows are to be read.
     package func begins(storedCount: Int, changeCount: Int) {
         // Not checked yet: a damaged number must not end the process here.
         state.write { $0.rowCount = storedCount &+ changeCount }
     }
 
-    /// Says how much more is read.
+    /// Notes how many more rows are read.
     package func add(_ rowCount: Int) {
         state.write { $0.readCount += rowCount }
     }
 
-    /// Says that all routes are served.
+    /// Notes that all routes are served.
     package func opens() {
         state.write { $0.isOpen = true }
     }
 
-    /// Says that the service takes no requests any more.
+    /// Notes that the service takes no more requests.
     package func drains() {
         state.write { $0.isDraining = true }
     }
 
-    /// Whether the disk is full, and writes that are decided wait for room.
+    /// Whether the disk is full, and decided writes wait for room.
     package var isHeld: Bool { state.read { $0.isHeld }() }
 
-    /// Says that the data are read, and asks from now on whether commits can be written.
+    /// Notes that the data are read; checks from now on whether commits can be written.
     ///
     /// - Parameters:
-    ///   - journal: Whether they can.
-    ///   - isHeld: Whether writes that are decided wait for room on the disk.
+    ///   - journal: The check.
+    ///   - isHeld: Whether decided writes wait for room on the disk.
     package func recovered(
         journal: @escaping @Sendable () -> Check,
         isHeld: @escaping @Sendable () -> Bool = { false }

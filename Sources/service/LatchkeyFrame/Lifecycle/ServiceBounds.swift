@@ -2,25 +2,25 @@ package import LatchkeyMetrics
 package import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// The bounds that can be reached while the service runs: the one list of them.
+/// The limits that can be reached while the service runs: the only list of them.
 ///
-/// A bound has the name of the flag that sets it, or of the limit that is a constant. Bounds of one
-/// request, such as --max-body-bytes, and shares of one client are not here: no other client sees
-/// them. A part adds its bounds where it is made.
+/// A limit has the name of the flag that sets it, or of the constant. Limits of one request, such
+/// as --max-body-bytes, and shares of one client are not here: no other client sees them. The code
+/// that makes a part adds its limits.
 ///
-/// **Design.** The lock is held for the look at the list; what is in use is read without it.
+/// **Design.** The lock is held for the look at the list; the amounts in use are read without it.
 package final class ServiceBounds: Sendable {
-    /// What happens at a bound.
+    /// The effect of a reached limit.
     package enum Effect: String, Encodable, Sendable {
-        /// What is new is refused.
+        /// New entries are refused.
         case refuses
-        /// What is oldest, or least used, is forgotten. It is normal to be at such a bound.
+        /// The oldest or least used entries are forgotten. It is normal to be at such a limit.
         case forgets
     }
 
-    /// A bound, and how much of it is in use now.
+    /// A limit, and how much of it is in use now.
     package struct Reading: Encodable, Equatable {
-        /// The flag, without hyphens in front, or the limit.
+        /// The flag, without its leading hyphens, or the constant.
         package let name: String
         /// The prefix of names, for a quota.
         package let prefix: String?
@@ -43,7 +43,7 @@ package final class ServiceBounds: Sendable {
             self.used = max(0, used)
         }
 
-        /// The part of the bound that is in use; 1 is the bound.
+        /// The part of the limit that is in use; 1 is the limit.
         package var share: Double {
             limit > 0 ? Double(used) / Double(limit) : used > 0 ? 1 : 0
         }
@@ -62,7 +62,7 @@ package final class ServiceBounds: Sendable {
 
     private let bounds = Guarded<[@Sendable () -> [Reading]]>([])
 
-    /// Has the registry show the bounds.
+    /// Adds the limits to the metrics of a registry.
     package init(_ registry: MetricRegistry) {
         registry.collect([Self.used, Self.limit]) { [bounds] writer in
             let rows = Self.readings(of: bounds).map { ($0.labels, $0) }
@@ -73,13 +73,13 @@ package final class ServiceBounds: Sendable {
         }
     }
 
-    /// Adds a bound.
+    /// Adds a limit.
     ///
     /// - Parameters:
-    ///   - name: The flag, without hyphens in front, or the limit.
-    ///   - limit: The bound.
-    ///   - effect: What happens at it.
-    ///   - used: How much is in use; nil where there is nothing of the kind now.
+    ///   - name: The flag, without its leading hyphens, or the constant.
+    ///   - limit: The limit.
+    ///   - effect: The effect of reaching it.
+    ///   - used: How much is in use; nil if there is nothing of the kind now.
     package func add(
         _ name: String,
         _ limit: Int,
@@ -91,7 +91,7 @@ package final class ServiceBounds: Sendable {
         }
     }
 
-    /// Adds the bounds of the quotas.
+    /// Adds the limits of the quotas.
     package func add(quotas: @escaping @Sendable () -> [QuotaUsage]) {
         add {
             quotas().map { usage in
@@ -110,7 +110,7 @@ package final class ServiceBounds: Sendable {
         bounds.write { $0.append(readings) }
     }
 
-    /// All bounds, always in the same order.
+    /// All limits, always in the same order.
     package var readings: [Reading] { Self.readings(of: bounds) }
 
     private static func readings(

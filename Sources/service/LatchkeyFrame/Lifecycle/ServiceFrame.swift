@@ -1,7 +1,7 @@
 package import LatchkeyHTTP
 package import LatchkeyMetrics
 
-/// What the parts of a service register themselves with, where they are made.
+/// The objects with which the parts of a service register when they are made.
 package struct ServiceFrame: Sendable {
     private static let answerBytes = MetricFamily(
         "latchkey_answer_bytes",
@@ -19,14 +19,14 @@ package struct ServiceFrame: Sendable {
     package let registry = MetricRegistry()
     package let bounds: ServiceBounds
     package let closing = Closing()
-    /// What unsent answers hold.
+    /// The budget of unsent answers.
     package let answers: AnswerBudget
     private let http: HTTPServerConfiguration
 
     /// - Parameters:
-    ///   - http: Says the share of a client.
+    ///   - http: Has the share of a client.
     ///   - answerByteCountMax: How many bytes unsent answers hold.
-    ///   - log: Of the service.
+    ///   - log: The log of the service.
     package init(_ http: HTTPServerConfiguration, answerByteCountMax: Int, _ log: Log) {
         self.http = http
         self.log = log
@@ -47,14 +47,15 @@ package struct ServiceFrame: Sendable {
         }
     }
 
-    /// Clients get this part each of what all use.
+    /// Each client gets one Nth of the resources that all use.
     package var clientShare: Int { http.clientShare }
 
-    /// Places for so many, of which each client gets its share.
+    /// `countMax` places, of which each client gets its share.
     ///
     /// - Parameters:
     ///   - countMax: How many there are.
-    ///   - resource: What clients are refused who have their share; nil if that is no refusal.
+    ///   - resource: The name of the places for the metric of refused clients; nil if a client that
+    ///     has its share is not refused.
     /// - Returns: The places.
     package func places(_ countMax: Int, _ resource: String? = nil) -> SharedPlaces {
         SharedPlaces(

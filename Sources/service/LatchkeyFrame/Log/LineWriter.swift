@@ -3,11 +3,11 @@ internal import LatchkeyStrategies
 
 /// Writes lines on a thread of its own, so that no other thread waits for a slow reader or a disk.
 ///
-/// **Design.** One guard has all that changes; it is free during a write. Lines wait up to a bound;
-/// further lines are dropped and counted, and when the sink takes lines again, an extra line says
-/// how many are missing. On a descriptor, each line is one system call, so that lines of several
-/// processes that share a pipe do not mix. The thread lives as long as the process, which may end
-/// while it writes.
+/// **Design.** One guard has all changing state; it is free during a write. Lines wait up to a
+/// limit; further lines are dropped and counted, and when the sink takes lines again, an extra line
+/// says how many are missing. On a descriptor, each line is one system call, so that lines of
+/// several processes that share a pipe do not mix. The thread lives as long as the process, which
+/// may end while it writes.
 package final class LineWriter: Sendable {
     /// Makes the line that says how many lines were dropped.
     package typealias Report = @Sendable (UInt64) -> [UInt8]
@@ -46,7 +46,7 @@ package final class LineWriter: Sendable {
         }
     }
 
-    /// Starts the thread, which takes over the caller's signal mask.
+    /// Starts the thread, which inherits the caller's signal mask.
     ///
     /// - Parameters:
     ///   - byteCountMax: How many bytes wait at most, without those that are being written.
@@ -103,7 +103,7 @@ package final class LineWriter: Sendable {
 
     private func run() -> Never {
         while true {
-            // All that wait, and how many lines were dropped since the last report.
+            // All waiting lines, and the number of lines dropped since the last report.
             let (lines, missing, report) = state.write(when: \.isDue) { state in
                 defer {
                     (state.lines, state.byteCount) = ([], 0)

@@ -66,7 +66,7 @@ package struct Log: Sendable {
         append(level, event, fields)
     }
 
-    /// Writes an event that somebody has asked for, whatever the lowest level is.
+    /// Writes an event that was asked for, at any lowest level.
     package func writeAsked(_ event: String, _ fields: [(String, String)]) {
         append(.info, event, fields)
     }
@@ -85,7 +85,7 @@ package struct Log: Sendable {
     ) -> [UInt8] {
         switch format {
         case .text:
-            // Quoting keeps a value from outside from ending the line and forging another.
+            // Quoting prevents a value from outside from ending the line and forging another one.
             let pairs = fields.map { " \($0)=\(Self.quoted($1))" }.joined()
             return Array("\(time) \(level.rawValue) \(event)\(pairs)\n".utf8)
         case .json:

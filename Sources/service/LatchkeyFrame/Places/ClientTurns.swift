@@ -1,14 +1,15 @@
 package import LatchkeyHTTP
 internal import LatchkeyStore
 
-/// What waits, in turns of those who wait: whoever has much of it waits for himself.
+/// Waiting elements, taken in turns of their clients: a client with many elements delays only
+/// itself.
 ///
-/// Each client has a line, in which the first to come is the first to go. A client without anything
-/// that waits takes no memory.
+/// Each client has a line, in which the first to come is the first to go. A client without waiting
+/// elements takes no memory.
 package struct ClientTurns<Element: Sendable>: Sendable {
     /// Nil is the service itself.
     private var lines: [ClientKey?: RingBuffer<Element>] = [:]
-    /// Those who have a line, the next one first.
+    /// The clients that have a line, the next one first.
     private var order = RingBuffer<ClientKey?>()
 
     package init() {}

@@ -12,8 +12,8 @@ package struct ShareRefusals: Sendable {
     private let counter: Counter
 
     /// - Parameters:
-    ///   - registry: Where it is shown; nil for a counter that is not shown.
-    ///   - resource: What the shares are of.
+    ///   - registry: Shows the counter; nil for a counter that is not shown.
+    ///   - resource: The resource that is shared.
     package init(_ registry: MetricRegistry? = nil, _ resource: String = "") {
         counter = registry?.counter(Self.family, Labels([("resource", resource)])) ?? Counter()
     }

@@ -5,7 +5,7 @@ internal import LatchkeyStrategies
 ///
 /// One lock guards the counts. A client without a place takes no memory.
 package final class SharedPlaces: Sendable {
-    /// What became of a request for a place.
+    /// The result of a request for a place.
     package enum Entry: Sendable {
         case entered
         /// All places are taken.
@@ -27,7 +27,7 @@ package final class SharedPlaces: Sendable {
     /// - Parameters:
     ///   - countMax: How many places there are.
     ///   - clientCountMax: How many of them one client can have.
-    ///   - refusals: Counts those who have their share, if that is a refusal.
+    ///   - refusals: Counts clients that have their share; nil if they are not refused.
     package init(countMax: Int, clientCountMax: Int, refusals: ShareRefusals? = nil) {
         self.countMax = countMax
         self.clientCountMax = clientCountMax
@@ -70,10 +70,10 @@ extension SharedPlaces {
     /// Takes a place, or throws the problem to answer with.
     ///
     /// - Parameters:
-    ///   - client: Who takes it.
-    ///   - problem: The one for places that are all taken.
+    ///   - client: The client that takes it.
+    ///   - problem: The problem if all places are taken.
     ///   - places: The name of the places for a client that has its share.
-    /// - Throws: The problem, or that the client has its share.
+    /// - Throws: The problem, or a failure that says that the client has its share.
     package func enter(
         _ client: ClientKey,
         orFail problem: Problem,
@@ -90,7 +90,7 @@ extension SharedPlaces {
 extension RequestFailure {
     /// The failure of a client that has its share.
     ///
-    /// - Parameter share: What it has, such as `256 watches and long polls (--max-watchers)`.
+    /// - Parameter share: The share, such as `256 watches and long polls (--max-watchers)`.
     /// - Returns: The failure.
     package static func shareTaken(_ share: String) -> RequestFailure {
         RequestFailure(

@@ -1,4 +1,4 @@
-/// Standard bounds of targets above, or beside, that the texts of problems name.
+/// Standard limits of targets above, or beside, that the texts of problems name.
 ///
 /// A test compares them with those targets.
 package enum ForeignBounds {

@@ -2,7 +2,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 extension Problem {
-    /// What a client can do: the text of the problem's page.
+    /// Advice for the client: the text of the problem's page.
     package var advice: String {
         switch self {
         case .malformedJSON:

@@ -1,8 +1,8 @@
 internal import LatchkeyJSON
 internal import LatchkeyStore
 
-/// The problems that a request can be answered with (RFC 9457): status, title, and the text of the
-/// page at `type`.
+/// The problem details that answer a request (RFC 9457): status, title, and the text of the page at
+/// `type`.
 ///
 /// The raw value is the last part of the type's path: `/problems/malformed-json`.
 package enum Problem: String, CaseIterable, Sendable {
@@ -200,12 +200,12 @@ package enum Problem: String, CaseIterable, Sendable {
 
     /// The problem's JSON object.
     ///
-    /// The detail is for people and about this occurrence; without one it is the advice. Of what a
-    /// client has sent it repeats short names only, without control characters, and no value. The
+    /// The detail is for people and about this occurrence; without one it is the advice. It repeats
+    /// only short names that a client has sent, without control characters, and no values. The
     /// extensions (RFC 9457, section 3.2) are members of their own.
     ///
     /// - Parameters:
-    ///   - status: Another one than the problem has.
+    ///   - status: A status other than that of the problem.
     ///   - detail: A sentence.
     ///   - extensions: Further members.
     ///   - leader: The address of the service that takes changes.

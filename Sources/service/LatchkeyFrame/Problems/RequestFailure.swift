@@ -3,7 +3,7 @@ package struct RequestFailure: Error {
     package let problem: Problem
     /// A sentence about this occurrence, with nothing of the client's text but short names.
     package var detail: String?
-    /// After how long the client may try again; nil for what the problem says.
+    /// The time after which the client may try again; nil for that of the problem.
     package var retryAfterSeconds: Int?
     /// Whether this replica has stopped: another one is to be asked, and waiting does not help.
     package var isForOther = false
@@ -15,7 +15,7 @@ package struct RequestFailure: Error {
 }
 
 extension RequestFailure {
-    /// What is answered by a replica that has stopped for good.
+    /// The failure of requests to a replica that has stopped permanently.
     package static func stopped(_ problem: Problem, _ detail: String) -> Self {
         let advice = "Send the request to another replica. /readyz?verbose says what is wrong here."
         var failure = Self(problem, "\(detail) \(advice)")
@@ -23,19 +23,19 @@ extension RequestFailure {
         return failure
     }
 
-    /// What those are told who read at a replica whose state is not that of the others.
+    /// The failure of reads at a replica whose state differs from that of the others.
     package static let wrongState = stopped(
         .notLevel,
         "The state of this replica is not that of the others."
     )
 
-    /// What those are told who read at a replica that executes nothing, since its disk is full.
+    /// The failure of reads at a replica that executes nothing, because its disk is full.
     package static let fullReplica = stopped(
         .notLevel,
         "The disk of this replica is full, and its state is old."
     )
 
-    /// What those are told who ask a stopped replica for a state that it does not have.
+    /// The failure of reads that ask a stopped replica for a state that it does not have.
     package static let oldState = stopped(
         .notLevel,
         "This replica has stopped, and does not have the state that the read asks for."

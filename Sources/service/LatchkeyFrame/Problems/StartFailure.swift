@@ -1,4 +1,4 @@
-/// Why a service does not start: a sentence.
+/// The reason why a service does not start: a sentence.
 package struct StartFailure: Error, Sendable {
     package let reason: String
     /// A signal asked for the end; nothing has failed.

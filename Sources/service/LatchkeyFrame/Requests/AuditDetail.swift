@@ -2,9 +2,9 @@ package import LatchkeyHTTP
 package import LatchkeyStore
 package import LatchkeyStrategies
 
-/// What a request did, for its lines in the audit log.
+/// The effect of a request, for its lines in the audit log.
 package struct AuditDetail: Sendable {
-    /// Why the request was refused or failed.
+    /// The reason why the request was refused or failed.
     package var problem: Problem?
     package var commit: Commit?
     /// The operations that it submitted or cancelled.
@@ -13,7 +13,7 @@ package struct AuditDetail: Sendable {
     package var imported: (count: Int, revision: Revision?)?
     /// The strategy before a switch, and the one after it.
     package var strategies: (from: StrategyKind, to: StrategyKind)?
-    /// Whether the answer is that to an earlier request with the same `Idempotency-Key`.
+    /// Whether the answer is the one to an earlier request with the same `Idempotency-Key`.
     package var isRepeat = false
 
     package init() {}

@@ -4,8 +4,8 @@ internal import LatchkeyStrategies
 
 /// The lines of the log about requests that the service has failed: answers from 500 on.
 ///
-/// Who has such an answer finds its line by the identifier, and the line says why, and for whom. It
-/// has no name of a property: the detail of the problem can.
+/// The identifier in such an answer leads to its line, which has the reason, the token and the
+/// address. It does not have the problem's detail, which can have the name of a property.
 ///
 /// **Design.** A service that is full fails many requests in a second, and its log must not be full
 /// of them. So only some in a second have a line. The first line of a later second says how many
@@ -38,7 +38,7 @@ package final class FailedRequests: Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - route: Its method and route.
-    ///   - status: Of its answer.
+    ///   - status: The status of its answer.
     ///   - problem: The body of its answer.
     func note(
         _ request: ServiceRequest,
@@ -59,7 +59,7 @@ package final class FailedRequests: Sendable {
         log.write(.warning, "request failed", fields)
     }
 
-    /// Whether there may be a line now: how many requests had none since the last one, or nil.
+    /// The number of requests without a line since the last line; nil if no line is allowed now.
     func admit() -> UInt64? {
         let second = clock() / 1_000_000_000
         return window.write { window in

@@ -21,7 +21,7 @@ extension ServiceRequest {
     /// - Parameters:
     ///   - page: The page.
     ///   - fields: Adds header fields to the page.
-    /// - Throws: What is wrong with the conditions of the request, or that they do not hold.
+    /// - Throws: A failure if the conditions of the request are not valid, or do not hold.
     package func respond(
         _ page: FixedPage,
         fields: (inout ResponseFields) -> Void = { _ in }

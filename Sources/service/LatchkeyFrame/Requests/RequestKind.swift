@@ -2,9 +2,9 @@ internal import LatchkeyHTTP
 
 /// The kinds of requests whose durations are counted apart.
 ///
-/// There are few, because each one is a histogram. A quantile of one kind says something: streams
-/// of changes, and what moves a whole store, are not among requests that read a property. A request
-/// that asks to wait (`wait`) counts with those of its kind that do not, with its wait.
+/// There are few, because each one is a histogram. A quantile of one kind is useful: streams of
+/// changes, and requests that move a whole store, are not among reads of a property. A request that
+/// asks to wait (`wait`) counts with those of its kind that do not, with its wait.
 enum RequestKind: Int, CaseIterable {
     /// Reads one property.
     case get
@@ -18,7 +18,7 @@ enum RequestKind: Int, CaseIterable {
     /// Moves many properties: exports, imports and backups.
     case transfer
     case operation
-    /// Probes, metrics, pages, and what matches no route.
+    /// Probes, metrics, pages, and requests that match no route.
     case other
 
     init(_ method: HTTPMethod, _ route: String) {

@@ -6,14 +6,14 @@ internal import LatchkeyStrategies
 /// Counts requests, their durations and the bytes of their bodies.
 ///
 /// The counters of every route, method and status are made at start, so nothing is looked up by
-/// name when a request is counted. A scrape has a series from its first request on. Those that an
-/// alert or the dashboard reads by their status are there from the start, because the first value
-/// of a series is no increase for Prometheus. No label names a property. Answers that the server
+/// name when a request is counted. A scrape has a series from its first request on. Series that an
+/// alert or the dashboard reads by status are there from the start, because the first value of a
+/// series is not an increase for Prometheus. No label names a property. Answers that the server
 /// makes before the service sees a request, such as 408, are in the metrics of connections.
 package struct RequestMetrics: Sendable {
-    /// Makes what writes the lines of a method and a route to the audit log.
+    /// Makes the writer of a route's lines in the audit log, for one method.
     ///
-    /// It is told whether the requests change something: then each of them has a line.
+    /// If the requests change something, each of them has a line.
     package typealias AuditMaker =
         @Sendable (
             HTTPMethod, _ route: String, _ changes: Bool
@@ -53,13 +53,13 @@ package struct RequestMetrics: Sendable {
     private let answerShareRefusals: ShareRefusals
     /// Nil without an audit log.
     private let audit: AuditMaker?
-    /// Nil if requests that have failed have no lines in the log.
+    /// Nil if failed requests have no lines in the log.
     private let failures: FailedRequests?
-    /// Nil if it is not counted who asks for what.
+    /// Nil if requests are not counted by name and token.
     package let traffic: Traffic?
     /// Nil if the state is that of this service alone.
     private let age: StateAge?
-    /// What has counters.
+    /// The series of all routes.
     private let all = Guarded<[RequestSeries]>([])
 
     package init(
@@ -162,9 +162,9 @@ package struct RequestTotals: Sendable, Equatable {
     package var serverErrors: UInt64 = 0
 }
 
-/// The counters of one route and method, and what else its requests have in common.
+/// The counters of one route and method, and the other things that its requests have in common.
 ///
-/// **Design.** A handle, which a request carries instead of something to copy.
+/// **Design.** A handle, so that a request copies no more than a pointer.
 ///
 /// SAFETY: `@safe` and unmanaged, because the object is never freed: all threads would write to its
 /// reference count for every request. A service has as many of them as routes and methods.
@@ -183,13 +183,13 @@ package struct RequestSeries: Sendable {
     /// Whether its requests read the store, and can say how new it must be.
     package var isRead: Bool { unsafe counters._withUnsafeGuaranteedRef { $0.isRead } }
 
-    /// When the state was level with that of others, if they change it.
+    /// The time when the state was up to date with that of others, if they change it.
     @inline(__always)
     package var level: StateAge.Level {
         unsafe counters._withUnsafeGuaranteedRef { $0.age?.level ?? .none }
     }
 
-    /// What unsent answers hold.
+    /// The budget of unsent answers.
     package var answers: AnswerBudget { unsafe counters._withUnsafeGuaranteedRef { $0.answers } }
 
     /// Counts a request whose client has its share of unsent answers.
@@ -214,12 +214,12 @@ package struct RequestSeries: Sendable {
         }
     }
 
-    /// Puts what became of a request into the audit log, if it is to have a line there.
+    /// Adds the outcome of a request to the audit log, if it is to have a line there.
     ///
     /// - Parameters:
     ///   - request: Not answered yet.
-    ///   - status: Of its answer.
-    ///   - detail: Adds what the request did, if that is asked.
+    ///   - status: The status of its answer.
+    ///   - detail: Adds the effect of the request, if it has a line.
     @inline(__always)
     package func audit(
         _ request: ServiceRequest,
@@ -231,7 +231,7 @@ package struct RequestSeries: Sendable {
         }
     }
 
-    /// Counts what the request names, and who has sent it, of one request in many.
+    /// Counts the name and the sender of one request in many.
     @inline(__always)
     func noteTraffic(_ request: ServiceRequest, _ status: HTTPStatus) {
         guard request.exchange.isSampled(oneIn: Traffic.samplingMean) else { return }
@@ -240,7 +240,7 @@ package struct RequestSeries: Sendable {
         }
     }
 
-    /// Puts a request into the log if the service has failed it.
+    /// Logs a request that the service has failed.
     func noteFailure(_ request: ServiceRequest, _ status: HTTPStatus, _ problem: ProblemText) {
         guard status.rawValue >= 500 else { return }
         unsafe counters._withUnsafeGuaranteedRef { counters in
@@ -248,7 +248,7 @@ package struct RequestSeries: Sendable {
         }
     }
 
-    /// What writes the requests to the audit log; nil without one.
+    /// The writer of the requests to the audit log; nil without one.
     package var routeAudit: (any RequestAudit)? {
         unsafe counters._withUnsafeGuaranteedRef { $0.audit }
     }

@@ -5,7 +5,8 @@ internal import LatchkeyJSON
 package enum ServerSentEvents {
     /// How long clients wait before they connect again, in milliseconds.
     ///
-    /// Drawn for each stream, so that those that a restart has cut do not come back in one second.
+    /// Drawn for each stream, so that clients that a restart has cut off do not come back in the
+    /// same second.
     package static let retryMilliseconds = 1000...3000
 
     /// The first bytes of each stream.
@@ -15,7 +16,7 @@ package enum ServerSentEvents {
 
     /// A keep-alive comment.
     ///
-    /// Without an empty line, because some clients take each as the end of an event.
+    /// Without an empty line, because some clients take each empty line as the end of an event.
     package static let keepAlive = Array(": keep-alive\n".utf8)
 
     /// The last event of a stream that ends because the service stops.
@@ -25,7 +26,7 @@ package enum ServerSentEvents {
     ///
     /// - Parameters:
     ///   - name: The type of the event.
-    ///   - id: What a client sends as `Last-Event-ID` when it connects again.
+    ///   - id: The text that a client sends as `Last-Event-ID` when it connects again.
     ///   - data: A valid JSON text.
     /// - Returns: The bytes of the event.
     package static func event(_ name: String, id: String? = nil, data: [UInt8]) -> [UInt8] {

@@ -2,17 +2,17 @@ package import LatchkeyHTTP
 package import LatchkeyStore
 
 extension RequestFailure {
-    /// The failure of a request whose token counted when it came.
+    /// The failure of a request whose token was valid when it came.
     package static let revoked = RequestFailure(.unauthorized, "The token was revoked.")
 
-    /// The failure of a client that may send its request after so long.
+    /// The failure of a client that may send its request after this time.
     package static func rateExceeded(_ nanoseconds: UInt64) -> RequestFailure {
         var failure = RequestFailure(.rateExceeded)
         failure.retryAfterSeconds = Int(1 + (nanoseconds - 1) / 1_000_000_000)
         return failure
     }
 
-    /// The failure of a caller who lacks a right.
+    /// The failure of a caller that lacks a right.
     package static func forbidden(_ right: Right, _ caller: Caller) -> RequestFailure {
         let name = caller.name ?? ""
         let scope = right.takesPrefix ? " for this name or prefix" : ""
@@ -24,8 +24,8 @@ extension RequestFailure {
 }
 
 extension ServiceRequest {
-    /// Who has sent the request, for its share of what all use: the holder of a token, or else an
-    /// address.
+    /// The sender of the request, for its share of the resources that all use: the holder of a
+    /// token, or else an address.
     package var client: ClientKey { caller.client ?? exchange.client }
 
     @inline(__always)
@@ -63,9 +63,9 @@ extension Transaction {
 }
 
 extension Change.Step {
-    /// The same of one step.
+    /// The same for one step.
     ///
-    /// One whose result shows what is stored needs the right to read it.
+    /// A step whose result shows stored data needs the right to read it.
     package func lackedRight(of caller: Caller) -> Right? {
         if case .pop(let claim?) = action, !caller.allows(.write, claim.prefix) { return .write }
         if action.writes, !caller.allows(.write, name) { return .write }

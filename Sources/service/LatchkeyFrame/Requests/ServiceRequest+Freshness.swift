@@ -6,14 +6,14 @@ extension ServiceRequest {
 
     /// Whether it is a read that says how new the state must be.
     ///
-    /// By the time of its handler, the state is.
+    /// When its handler runs, the state is new enough.
     var asksFreshness: Bool {
         series.isRead && Self.has(Self.freshnessNames, in: exchange.query)
     }
 
-    /// Whether a query has one of some parameters, as far as can be seen without reading it.
+    /// Whether a query has one of some parameters, as far as a search without decoding can tell.
     ///
-    /// One whose name has an escape is not seen.
+    /// A parameter whose name has an escape is not found.
     package static func has(_ names: [String], in query: Bytes) -> Bool {
         var start = 0
         while start < query.count {

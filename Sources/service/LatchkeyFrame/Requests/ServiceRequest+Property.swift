@@ -6,9 +6,9 @@ extension ServiceRequest {
     /// Answers a read of a property.
     ///
     /// - Parameters:
-    ///   - property: What was found.
-    ///   - conditions: Those of the request.
-    ///   - isPast: Whether it is a state of before.
+    ///   - property: The property; nil if none was found.
+    ///   - conditions: The conditions of the request.
+    ///   - isPast: Whether it is an earlier state.
     @inline(__always)
     package func answer(_ property: Property?, _ conditions: Conditions, isPast: Bool = false) {
         guard let property else {
@@ -27,8 +27,8 @@ extension ServiceRequest {
 
     /// Answers that the client has the property already.
     ///
-    /// The value is not sent, but its length is: the one of the 200 (RFC 9110, section 8.6). Caches
-    /// are known to take a length of 0 for that of the value.
+    /// The value is not sent, but its length is: the one of the 200 (RFC 9110, section 8.6). Some
+    /// caches take a length of 0 for that of the value.
     package func respond(notModified property: Property, isPast: Bool = false) {
         respond(.notModified, body: ResponseBody(valueOf: property)) { answer in
             answer.add("ETag", quoted: property.revision)
@@ -36,10 +36,11 @@ extension ServiceRequest {
         }
     }
 
-    /// Says the revision that the property was read at, if the service is a replica.
+    /// Adds the revision at which the property was read, if the service is a replica.
     ///
-    /// All changes up to that of the level were there before the look. If the property is of a
-    /// later one, it is what it was then; else nothing has changed it since.
+    /// All changes up to the revision of the level were there before the read. If the property's
+    /// own revision is later, the property is as of that revision; else nothing has changed it
+    /// since.
     @inline(__always)
     private func addRevision(of property: Property, to answer: inout ResponseFields) {
         if level != .none {
@@ -75,7 +76,7 @@ extension ResponseBody {
 }
 
 extension ResponseFields {
-    /// Adds what an answer with a property's value says of the property.
+    /// Adds the header fields of an answer with a property's value.
     ///
     /// Its time to live is counted from `time`; nil for now.
     package mutating func add(_ property: Property, at time: Timestamp? = nil) {

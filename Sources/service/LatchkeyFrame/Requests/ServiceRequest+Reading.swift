@@ -62,7 +62,7 @@ extension ServiceRequest {
         let known = names.union(series.isRead ? Self.freshnessNames : [])
         var values: [String: String] = [:]
         for parameter in try parameters().parameters {
-            // These were for the route, which all its handlers have in common.
+            // The route has read these for all its handlers.
             if asksFreshness, Self.freshnessNames.contains(parameter.name) { continue }
             guard names.contains(parameter.name) else {
                 throw RequestFailure(
@@ -94,7 +94,7 @@ extension ServiceRequest {
         }
     }
 
-    /// A prefix of names from a query; without one, that of all names.
+    /// A prefix of names from a query; without one, the prefix of all names.
     ///
     /// The caller must have the right for all names that begin with it.
     package func prefix(_ text: String?, _ right: Right) throws(RequestFailure) -> [UInt8] {
@@ -128,7 +128,7 @@ extension ServiceRequest {
         _ = try query([])
     }
 
-    /// The parameters `ttl` and `ttl-if-new` of a write, which takes no other one.
+    /// The parameters `ttl` and `ttl-if-new` of a write, which takes no others.
     package func lifetime() throws(RequestFailure) -> (ttl: TimeToLive?, isOnlyIfNew: Bool) {
         let query = try query(["ttl", "ttl-if-new"])
         guard query.count < 2 else {
@@ -153,7 +153,7 @@ extension ServiceRequest {
     /// The longest wait, in milliseconds.
     private static let waitMillisecondsMax: TimeToLive = 60_000
 
-    /// A parameter `wait`, in milliseconds; one that is less than a half is one.
+    /// A parameter `wait`, in milliseconds; a positive one below half a millisecond is one.
     package static func wait(_ text: String?) throws(RequestFailure) -> TimeToLive {
         guard let text else {
             return 0
@@ -164,11 +164,11 @@ extension ServiceRequest {
         return wait == 0 && Double(text) != 0 ? 1 : wait
     }
 
-    /// When so many milliseconds of waiting are over, in nanoseconds of the monotonic clock.
+    /// The end of a wait of this many milliseconds, in nanoseconds of the monotonic clock.
     ///
-    /// The server does not take the request away before. Up to a sixteenth earlier, so that many
-    /// waits do not end at once, as Consul does it. A read that has waited for its state before has
-    /// less of it left.
+    /// The server does not take the request away before. The end is up to a sixteenth earlier, so
+    /// that many waits do not end at once, as in Consul. A read that has already waited for its
+    /// state has less time left.
     package func deadlineNanoseconds(_ wait: TimeToLive) -> UInt64 {
         exchange.awaitAnswer(for: .milliseconds(wait) + .seconds(30))
         let start = series.isRead ? exchange.startedNanoseconds : latchkey_system_nanoseconds()
@@ -242,17 +242,17 @@ extension ServiceRequest {
         }
     }
 
-    /// What the media type of a body says about it.
+    /// The verdict on the media type of a body.
     package enum BodyType {
         /// It is the right one, or there is none.
         case right
-        /// It is that of a form, and not of a browser: `curl -d` says so whatever it sends.
+        /// It is that of a form, and not from a browser: `curl -d` sends it with any body.
         case form
     }
 
-    /// Looks at the media type of the body, which is of the right one if it has none.
+    /// Checks the media type of the body; without one, the type is right.
     ///
-    /// A browser knows what it sends, so the type of a form is believed if it is of one.
+    /// A browser knows its body, so the type of a form is believed if a browser sends it.
     package func mediaType(
         _ isRight: (Bytes) -> Bool,
         detail: String? = nil
@@ -306,7 +306,7 @@ extension PercentDecodingError {
 }
 
 extension Bytes {
-    /// What is wrong with a body that is no JSON, and what would be right.
+    /// The mistake in a body that is not JSON, and its correction.
     ///
     /// - Parameter offset: The number of bytes before the error.
     /// - Returns: Sentences.
@@ -329,7 +329,7 @@ extension Bytes {
         }
     }
 
-    /// Whether what is wrong is a letter where the name of a member begins.
+    /// Whether the mistake is a letter where the name of a member begins.
     private func isName(before offset: Int) -> Bool {
         let seen = prefix(offset)
         guard let last = seen.last, "a"..."z" ~= Character(UnicodeScalar(last | 0x20)) else {

@@ -11,11 +11,11 @@ package struct ServiceRequest: Sendable {
     package let series: RequestSeries
     /// Nil unless the service sends `Server-Timing`.
     package let timing: AccessTiming?
-    /// Who has sent it, once a step has found out.
+    /// The sender, once a step has found it.
     package var caller: Caller
     /// Nil unless repeats of the request get its answer.
     package var witness: (any AnswerWitness)?
-    /// From before anything was read: what is read can only be newer.
+    /// The level before anything was read: data that is read can only be newer.
     package private(set) var level: StateAge.Level
 
     package init(_ exchange: Exchange, _ series: RequestSeries, _ caller: Caller) {
@@ -34,12 +34,12 @@ package struct ServiceRequest: Sendable {
     /// - Parameters:
     ///   - status: The status.
     ///   - body: The body. A long one is charged to the budget of unsent answers.
-    ///   - bound: What happens to a long body beyond the budget. By default, a read is refused:
+    ///   - bound: The rule for a long body beyond the budget. By default, a read is refused:
     ///     nothing was changed.
-    ///   - problem: What the body says, if it is a problem.
+    ///   - problem: The problem in the body, if there is one.
     ///   - isKept: Whether a cache may keep the answer to a read, and ask before each use of it.
     ///   - fields: Adds the header fields.
-    ///   - audit: Says what the request did, if it has a line in the audit log.
+    ///   - audit: Adds the effect of the request, if it has a line in the audit log.
     package func respond(
         _ status: HTTPStatus,
         body: consuming ResponseBody = .none,
@@ -80,10 +80,10 @@ package struct ServiceRequest: Sendable {
 
     /// Says how caches may keep the answer (RFC 9111, section 5.2.2).
     ///
-    /// What was read can change at any time, so they ask the service before each use of it. Only
-    /// caches of one client keep it: squid 5 takes a 304 that a client's own tag has got for one
-    /// about the value that it keeps, and serves the earlier value with the later tag. Nothing else
-    /// is kept, errors above all: what is missing now can be there a moment later.
+    /// A value can change at any time, so caches ask the service before each use of it. Only caches
+    /// of one client keep it: squid 5 applies a 304 for a client's own tag to the value in its
+    /// cache, and serves the earlier value with the later tag. No other answer is kept, above all
+    /// no error: a missing property can be there a moment later.
     private func addCaching(_ isKept: Bool, _ status: HTTPStatus, to answer: inout ResponseFields) {
         let method = exchange.method
         let isRead = isKept && (method == .get || method == .head) && status.rawValue < 400
@@ -119,7 +119,7 @@ package struct ServiceRequest: Sendable {
         }
     }
 
-    /// Says how old the state can be, if it is that of a leader.
+    /// Adds the age that the state can have, if it is that of a leader.
     @inline(__always)
     package func addAge(to answer: inout ResponseFields) {
         if level != .none {
@@ -127,7 +127,8 @@ package struct ServiceRequest: Sendable {
         }
     }
 
-    /// Says the revision of what was read, if the service is a replica: the body has it, too.
+    /// Adds the revision of the state that was read, if the service is a replica: the body has it,
+    /// too.
     @inline(__always)
     private func add(_ revision: Revision?, to answer: inout ResponseFields) {
         if let revision, level != .none {
@@ -135,7 +136,7 @@ package struct ServiceRequest: Sendable {
         }
     }
 
-    /// Counts the age from now on: nothing was read before.
+    /// Counts the age from now on; called before anything is read.
     package mutating func renewLevel() {
         level = series.level
     }
@@ -180,7 +181,7 @@ package struct ServiceRequest: Sendable {
     }
 
     /// Refuses a request, before it changes anything, if its answer could be long and there is no
-    /// room for one.
+    /// room for a long one.
     package func checkAnswerRoom() throws(RequestFailure) {
         if let failure = failure(answers.ask()) {
             throw failure
@@ -269,12 +270,12 @@ package struct ServiceRequest: Sendable {
 }
 
 extension Problem {
-    /// A sentence with the name of the property that the request is about, which is in its path.
+    /// A sentence with the name of the property in the path of the request.
     fileprivate func detail(about exchange: Exchange) -> String? {
         guard [.notFound, .preconditionFailed, .notAnInteger].contains(self),
             let name = NamePath.shownName(exchange.path)
         else { return nil }
-        // What a query asks for may be the past.
+        // The query may ask for the past.
         guard self != .notFound || exchange.query.isEmpty else { return nil }
         return switch self {
         case .notFound: "There is no property \(name). \(advice)"
@@ -284,7 +285,7 @@ extension Problem {
     }
 }
 
-/// What a body with a problem is made of.
+/// The parts of a body with a problem.
 package struct ProblemText {
     package let problem: Problem
     package let detail: String?
@@ -297,7 +298,7 @@ package struct ProblemText {
     }
 }
 
-/// What happens to a long answer for which the budget of unsent answers has no room.
+/// The rule for a long answer for which the budget of unsent answers has no room.
 package enum AnswerBound {
     /// A successful answer to `GET` is refused, no other.
     case refusesReads
@@ -308,8 +309,8 @@ package enum AnswerBound {
 }
 
 extension Problem {
-    /// What a client is asked for that has shown no token, a wrong one, or one with too few rights
-    /// (RFC 6750, section 3); nil for other problems.
+    /// The challenge to a client without a token, or with an invalid one, or with one that has too
+    /// few rights (RFC 6750, section 3); nil for other problems.
     fileprivate func challenge(hasToken: Bool) -> StaticString? {
         switch self {
         case .unauthorized where hasToken: #"Bearer realm="latchkey", error="invalid_token""#

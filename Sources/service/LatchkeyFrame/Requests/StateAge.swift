@@ -5,9 +5,9 @@ internal import Synchronization
 
 /// How old the state of a replica can be, and the revision that it has at least.
 ///
-/// **Design.** Any thread writes, and any reads. Time and revision are stored, releasing, behind
-/// the commits that they speak of, and loaded, acquiring, before a request reads anything: so the
-/// age that an answer says is never below that of what it has, and it has all changes up to the
+/// **Design.** Any thread writes, and any reads. Time and revision are stored, releasing, after the
+/// commits that they describe, and loaded, acquiring, before a request reads anything. So the age
+/// in an answer is never below the age of its data, and the data has all changes up to the
 /// revision.
 package final class StateAge: Sendable {
     /// A time before which the state had everything that others had acknowledged.
@@ -22,7 +22,7 @@ package final class StateAge: Sendable {
         /// The time since then, rounded up.
         package var ageMilliseconds: UInt64 { (ageNanoseconds + 999_999) / 1_000_000 }
 
-        /// That in seconds.
+        /// The same in seconds.
         package var ageText: String {
             StateAge.secondsText(milliseconds: ageMilliseconds)
         }
@@ -45,8 +45,8 @@ package final class StateAge: Sendable {
         return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
     }
 
-    /// The nanoseconds since the machine started, the time that it slept included: else a replica
-    /// would be younger than it is after a pause of its machine.
+    /// The nanoseconds since the machine started, its sleep included: else a replica would seem too
+    /// young after a pause of its machine.
     package static func now() -> UInt64 {
         var time = timespec()
         let status = unsafe clock_gettime(CLOCK_BOOTTIME, &time)
@@ -63,21 +63,21 @@ package final class StateAge: Sendable {
         )
     }
 
-    /// Whether the state was level at some time, and is now older than a replica should be.
+    /// Whether the state was up to date at some time, and is now older than a replica should be.
     package var isStale: Bool { level.ageNanoseconds > Self.staleNanoseconds }
 
-    /// The state has all that others had acknowledged at a time, or later.
+    /// Notes that the state has all that others had acknowledged at a time, or later.
     package func isLevel(since nanoseconds: UInt64) {
         // An answer to an earlier question can come later.
         levelNanoseconds.max(nanoseconds, ordering: .releasing)
     }
 
-    /// The state has all changes up to a revision.
+    /// Notes that the state has all changes up to a revision.
     package func reaches(_ revision: Revision) {
         self.revision.store(revision, ordering: .releasing)
     }
 
-    /// The state is that of this service alone from now on.
+    /// Notes that the state is that of this service alone from now on.
     package func endsFollowing() {
         levelNanoseconds.store(Level.none.nanoseconds, ordering: .releasing)
     }

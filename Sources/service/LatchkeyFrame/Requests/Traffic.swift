@@ -4,19 +4,19 @@ internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// Which properties, prefixes and tokens have the most requests, of the last one to two minutes.
+/// The properties, prefixes and tokens with the most requests in the last one to two minutes.
 ///
 /// **Design.** One request in ``samplingMean`` is counted, which its identifier chooses at random;
 /// the others pay for a look at the identifier. A window of a minute has a ``SpaceSaving`` each for
 /// names, prefixes and tokens; that of the minute before is kept, and an answer adds both. The lock
 /// guards them, and is held for the count of one request, or for the copy of both windows.
 ///
-/// The count of a name is too high by at most 1/``nameCountMax`` of all, as SpaceSaving says. By
-/// the sampling, that of n counted requests is off by √n of them on average: a name with a tenth of
-/// 10,000 requests a second has about 940 samples in a minute, and an error of 3 %.
+/// The count of a name is too high by at most 1/``nameCountMax`` of all, as SpaceSaving says.
+/// Because of the sampling, a count of n sampled requests is off by √n on average: a name with a
+/// tenth of 10,000 requests a second has about 940 samples in a minute, and an error of 3 %.
 ///
-/// What a refused request names is not counted, so a client cannot show a name to others that it
-/// may not use. A request that names no property in its path, such as a transaction, counts for its
+/// The name in a refused request is not counted, so a client cannot show others a name that it may
+/// not use. A request that names no property in its path, such as a transaction, counts for its
 /// token only.
 package final class Traffic: Sendable {
     /// How many requests there are for each one that is counted: a power of two.
@@ -40,7 +40,7 @@ package final class Traffic: Sendable {
         /// When `now` begins, in nanoseconds.
         var begin: UInt64
         var now = Counts()
-        /// Nil if it would be that before the start.
+        /// Nil if it would be from before the start.
         var before: Counts?
 
         mutating func turn(at time: UInt64) {
@@ -53,17 +53,17 @@ package final class Traffic: Sendable {
         }
     }
 
-    /// What requests name, and how many there are.
+    /// A text that requests name, and their rate.
     package struct Share: Sendable, Equatable {
         package let text: String
         package let perSecond: Double
-        /// At most so much of `perSecond` is of others.
+        /// At most this part of `perSecond` belongs to others.
         package let errorPerSecond: Double
     }
 
-    /// What one caller may see.
+    /// The figures that one caller may see.
     package struct Reading: Sendable, Equatable {
-        /// How long the time is that the figures are of.
+        /// The length of the time that the figures cover.
         package var seconds: Double
         package var perSecond: Double
         /// The most frequent first.
@@ -85,7 +85,7 @@ package final class Traffic: Sendable {
     ///
     /// - Parameters:
     ///   - request: A request that was chosen.
-    ///   - status: Of its answer.
+    ///   - status: The status of its answer.
     ///   - namesProperty: Whether its path has the name of a property.
     @inline(never)
     func note(_ request: ServiceRequest, _ status: HTTPStatus, namesProperty: Bool) {
@@ -154,7 +154,7 @@ package final class Traffic: Sendable {
 }
 
 extension HTTPStatus {
-    /// Whether the client may use the name that it has sent, which is a valid one.
+    /// Whether the name that the client has sent is valid, and the client may use it.
     fileprivate var isAboutName: Bool {
         switch rawValue {
         case 400, 401, 403, 421, 429: false

@@ -2,15 +2,15 @@ package import LatchkeyHTTP
 
 /// One thing that can answer a request before its handler does, or run the handler later.
 package protocol RequestStep: Sendable {
-    /// Statuses that it can send by itself, besides those of the kind of the route.
+    /// Statuses that the step itself can send, besides those of the kind of the route.
     var statuses: [UInt16] { get }
 
     /// Takes a request over, or lets it go on to the next step.
     ///
     /// - Parameters:
-    ///   - request: Can be told who has sent it, and who sees its answer.
-    ///   - match: What its path has matched.
-    ///   - route: What the route asks for, and its handler.
+    ///   - request: The step can set its caller and its witness.
+    ///   - match: The match of its path.
+    ///   - route: The needs of the route, and its handler.
     /// - Returns: Whether it is taken over: it is answered, or will be.
     func takes(
         _ request: inout ServiceRequest,
@@ -25,13 +25,13 @@ package struct RouteSteps: Sendable {
     package enum Moment: Sendable {
         /// Before the body of a request that has one is read.
         case head
-        /// When all of the request is there, or is read as it comes.
+        /// When the whole request is there, or its body is read as it comes.
         case request
     }
 
-    /// Who a request's sender is before a step has found out.
+    /// The caller of a request before a step has found it.
     package var unknown = Caller.anybody
-    /// Whether a request that matches no route is refused: then it is answered.
+    /// Refuses a request that matches no route: true if it was answered.
     package var refusesUnmatched: (@Sendable (ServiceRequest) -> Bool)?
     private var atHead: [RouteKind: [any RequestStep]] = [:]
     private var atRequest: [RouteKind: [any RequestStep]] = [:]

@@ -1,6 +1,6 @@
 package import LatchkeyHTTP
 
-/// What answers the requests of a route, and what is asked of them before.
+/// The handler of a route's requests, and the checks before it.
 package struct RouteHandler: Sendable {
     package typealias Handle =
         @Sendable (
@@ -11,7 +11,7 @@ package struct RouteHandler: Sendable {
     /// Whether requests are refused on a connection over its client's share, and count for its
     /// rate.
     package let isShared: Bool
-    /// Whether the route looks at heads by itself.
+    /// Whether the route itself checks heads.
     package let checksHead: Bool
     private let handle: Handle
 

@@ -1,8 +1,8 @@
-/// What a route does, by which the steps of its requests are chosen.
+/// The kind of a route, by which the steps of its requests are chosen.
 package enum RouteKind: CaseIterable, Sendable {
-    /// A probe, which is also served on connections over a bound.
+    /// A probe, which is also served on connections over a limit.
     case probe
-    /// Reads or changes what is this service's alone: no replica has it from its leader.
+    /// Reads or changes state of this service alone: no replica has it from its leader.
     case local
     /// Reads the store. Clients can say how new the state must be, so the handler must ask for the
     /// query with ``ServiceRequest/query(_:)``.
@@ -10,7 +10,7 @@ package enum RouteKind: CaseIterable, Sendable {
     /// Changes state. Clients can repeat the request with an `Idempotency-Key`: the answer must be
     /// made with ``ServiceRequest``, and must not be a stream.
     case change
-    /// Changes state, and takes no notice of keys.
+    /// Changes state, and ignores keys.
     case unkeyedChange
     /// The same, with a body that is read as it comes.
     case streamedChange

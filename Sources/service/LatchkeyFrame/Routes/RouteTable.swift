@@ -8,7 +8,7 @@ package struct RouteTable {
     ]
 
     package let metrics: RequestMetrics
-    /// Those of routes that are added from now on.
+    /// The steps of routes that are added from now on.
     package var steps: RouteSteps
     package private(set) var routes: [Route] = []
     /// For requests that match no route, by method.
@@ -30,8 +30,8 @@ package struct RouteTable {
     /// Adds a route, whose handler sends these statuses.
     ///
     /// - Parameters:
-    ///   - method: Of the requests.
-    ///   - pattern: Of their paths.
+    ///   - method: The method of the requests.
+    ///   - pattern: The pattern of their paths.
     ///   - kind: Names the steps before the handler.
     ///   - need: The right that the route requires, at the head of a request with a body, too.
     ///   - statuses: The statuses that have a counter of their own.
@@ -104,7 +104,7 @@ package struct RouteTable {
 
     /// Takes a request through the steps to its handler.
     ///
-    /// The list is read once, so that a service without steps pays for no question.
+    /// The list is read once, so that a service without steps pays nothing.
     private static func way(
         _ steps: [any RequestStep],
         _ route: RouteHandler,
@@ -145,7 +145,7 @@ package struct RouteTable {
                 series[Int(exchange.method.rawValue)],
                 unknown
             )
-            // What the server refuses is answered with its own problem.
+            // A rejection by the server is answered with its own problem.
             if case .rejected = unmatched {} else if refuses?(request) == true { return }
             switch unmatched {
             case .notFound where isRecovering, .methodNotAllowed where isRecovering:

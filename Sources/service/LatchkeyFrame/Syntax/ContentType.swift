@@ -10,7 +10,7 @@ struct ContentType {
     /// Whether a parameter names another charset than UTF-8.
     let hasOtherCharset: Bool
 
-    /// Reads a field: a type, and parameters behind semicolons.
+    /// Reads a field: a type, and parameters after semicolons.
     init(_ field: Bytes) {
         let end = field.firstIndex(of: Self.semicolon) ?? field.count
         type = Self.trimmed(field, 0, end)

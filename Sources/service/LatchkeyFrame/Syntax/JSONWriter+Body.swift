@@ -13,7 +13,7 @@ extension JSONWriter {
     }
 }
 
-/// A JSON text in parts, and what they refer to.
+/// A JSON text in parts, and the values that they refer to.
 ///
 /// SAFETY: `@safe` and `@unchecked Sendable` because nothing of it changes, and it keeps the
 /// memory of all parts.
@@ -22,7 +22,7 @@ private final class ReferringText: @unchecked Sendable {
     private let own: OwnedBytes
     private let owners: [AnyObject]
     let parts: [UnsafeRawBufferPointer]
-    /// The text of its own, and each value once, however often it comes.
+    /// The bytes of its own text, and of each value once, even if it occurs several times.
     let heldByteCount: Int
 
     init(_ json: JSONWriter) {

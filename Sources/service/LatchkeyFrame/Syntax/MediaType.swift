@@ -26,7 +26,7 @@ package enum MediaType {
             && (type.isType("application/merge-patch+json") || type.isType("application/json"))
     }
 
-    /// Whether a `Content-Type` is that of a form, which `curl -d` sends with whatever it is given.
+    /// Whether a `Content-Type` is that of a form, which `curl -d` sends with any body.
     package static func isForm(_ field: Bytes) -> Bool {
         ContentType(field).isType("application/x-www-form-urlencoded")
     }
@@ -44,7 +44,7 @@ package enum MediaType {
 
     /// Whether an `Accept` header asks for plain text rather than JSON.
     ///
-    /// JSON is the default: text must be named, with a higher quality than JSON if that is named
+    /// JSON is the default: text must be named, with a higher quality than JSON if JSON is named
     /// too, and not below that of `*/*`.
     package static func prefersText(_ accept: (some Collection<UInt8>)?) -> Bool {
         var qualities: [String: Double] = [:]

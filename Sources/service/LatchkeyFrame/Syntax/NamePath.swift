@@ -2,7 +2,7 @@ internal import LatchkeyHTTP
 internal import LatchkeySettings
 internal import LatchkeyStore
 
-/// The paths of properties, for those who write a slash of a name as it is.
+/// The paths of properties, for clients that do not escape a slash in a name.
 ///
 /// `/v1/properties/a/b` is no path of the service: the property `a/b` is at `/v1/properties/a%2Fb`.
 struct NamePath: Sendable {
@@ -10,7 +10,7 @@ struct NamePath: Sendable {
     /// A longer path is not repeated in an answer.
     private static let byteCountMax = 1024
 
-    /// What can stand behind a name, with its slash, and for which method.
+    /// The endings that can follow a name, with their slash, each with its method.
     private let actions: [(method: HTTPMethod, ending: String)]
 
     /// Takes the actions from the routes.
@@ -29,7 +29,7 @@ struct NamePath: Sendable {
         let rest = path.range(start.count, path.count)
         guard rest.contains(UInt8(ascii: "/")) else { return nil }
         let rule = "A / in a name is written %2F"
-        // As text only if it cannot be taken for something else.
+        // As text only if it cannot be misread.
         guard path.count <= Self.byteCountMax, rest.allSatisfy(Self.isPlain) else {
             return rule + " in the path."
         }
@@ -44,9 +44,9 @@ struct NamePath: Sendable {
         return "\(rule): \(Self.start)\(escaped)\(ending ?? "")"
     }
 
-    /// What a client can do that has used a method which the path does not have.
+    /// Advice for a client that has used a method which the path does not have.
     ///
-    /// `curl --json` makes a POST of it: the commonest mistake at the path of a property.
+    /// `curl --json` sends a POST: the most common mistake at the path of a property.
     func advice(_ method: HTTPMethod, _ path: Bytes, _ allow: String) -> String {
         let start = Bytes(Self.start)
         guard method == .post, path.count > start.count, path.range(0, start.count) == start,

@@ -1,7 +1,7 @@
 internal import CLatchkeyHTTP
 
-/// What the bodies of all unsent answers hold, against one bound, and what those of one client
-/// hold, against its share.
+/// Counts the bytes of the bodies of all unsent answers against one limit, and those of one client
+/// against its share.
 ///
 /// A body is charged when its answer is made, and given back when the library has freed it, however
 /// the answer ended. Bodies of at most ``ResponseBody/copiedBytesMax`` bytes are in the memory of
@@ -18,8 +18,8 @@ package final class AnswerBudget: @unchecked Sendable {
     let account: OpaquePointer
 
     /// - Parameters:
-    ///   - byteCountMax: The bound.
-    ///   - clientByteCountMax: What the answers to one client can hold; nil for all of it.
+    ///   - byteCountMax: The limit.
+    ///   - clientByteCountMax: The limit for the answers to one client; nil for all of it.
     package init(byteCountMax: Int, clientByteCountMax: Int? = nil) {
         self.byteCountMax = byteCountMax
         self.clientByteCountMax = clientByteCountMax ?? byteCountMax
@@ -33,10 +33,10 @@ package final class AnswerBudget: @unchecked Sendable {
     /// How many bytes are charged.
     package var byteCount: Int { unsafe latchkey_http_account_bytes(account) }
 
-    /// What became of a charge.
+    /// The result of a charge.
     package enum Charge: Sendable {
         case charged
-        /// The answers to all clients are at the bound.
+        /// The answers to all clients are at the limit.
         case full
         /// Those to this client are at its share.
         case shareTaken
@@ -56,8 +56,8 @@ package final class AnswerBudget: @unchecked Sendable {
     }
 }
 
-/// A budget, and the client whose answers are charged to it: what is charged to one client is given
-/// back to the same.
+/// A budget, and the client whose answers are charged to it: bytes charged to one client are given
+/// back to the same client.
 @usableFromInline
 package struct ClientBudget: Sendable {
     let budget: AnswerBudget
@@ -66,13 +66,13 @@ package struct ClientBudget: Sendable {
     var account: OpaquePointer { unsafe budget.account }
     var number: UInt32 { client.number }
 
-    /// Charges the bytes of an answer, or nothing.
+    /// Charges the bytes of an answer; charges nothing if it is refused.
     package func charge(_ byteCount: Int) -> AnswerBudget.Charge {
         let charge = unsafe latchkey_http_account_charge_client(account, number, byteCount)
         return AnswerBudget.Charge(charge)
     }
 
-    /// Charges the bytes of an answer, also beyond the bounds.
+    /// Charges the bytes of an answer, also beyond the limits.
     package func add(_ byteCount: Int) {
         unsafe latchkey_http_account_add_client(account, number, byteCount)
     }
@@ -82,7 +82,7 @@ package struct ClientBudget: Sendable {
         unsafe latchkey_http_account_give_back_client(account, number, byteCount)
     }
 
-    /// What would become of the charge of one byte.
+    /// The result that a charge of one byte would have.
     package func ask() -> AnswerBudget.Charge {
         AnswerBudget.Charge(unsafe latchkey_http_account_ask(account, number))
     }

@@ -3,12 +3,12 @@ import CLatchkeyHTTP
 /// Reads the body of a request piece by piece, as it arrives.
 ///
 /// For bodies that must not be held in memory as a whole. The check of a route's head gives it to
-/// the request with ``Exchange/readBody(with:)``. `CLatchkeyHTTPBody.h` has the bounds of the time.
+/// the request with ``Exchange/readBody(with:)``. `CLatchkeyHTTPBody.h` has the limits of the time.
 ///
-/// A reader ends in one of three ways: the route's handler is called, ``take(_:of:)`` or somebody
-/// while the client waits has answered the exchange, or ``lose(_:)`` is called. The two methods are
-/// never called at the same time, and not while the client waits, so a reader needs no lock for
-/// what only they use.
+/// A reader ends in one of three ways: the route's handler is called, ``take(_:of:)``, or another
+/// caller while the client waits, has answered the exchange, or ``lose(_:)`` is called. The two
+/// methods are never called at the same time, and not while the client waits, so a reader needs no
+/// lock for state that only they use.
 ///
 /// **Design.** The C side owns a box with the reader from ``Exchange/readBody(with:)`` until the
 /// request is answered or lost, and lets it go by a callback on whatever thread that happens.
@@ -16,11 +16,11 @@ package protocol BodyReader: AnyObject, Sendable {
     /// Takes a piece of the body, which is not empty.
     ///
     /// Must not block. May answer the exchange before it returns: the rest of the body is then read
-    /// and thrown away, and the answer is sent behind it.
+    /// and discarded, and the answer is sent after it.
     ///
     /// - Parameters:
     ///   - piece: valid during the call.
-    ///   - exchange: what the body belongs to. Use it during the call, or until the client goes on.
+    ///   - exchange: the exchange of the body. Use it during the call, or until the client goes on.
     /// - Returns: whether the next piece is wanted at once.
     func take(_ piece: Bytes, of exchange: Exchange) -> BodyProgress
 
@@ -31,7 +31,7 @@ package protocol BodyReader: AnyObject, Sendable {
     func lose(_ reason: BodyLoss)
 }
 
-/// What happens behind a piece of a body.
+/// The next step after a piece of a body.
 package enum BodyProgress: Sendable {
     /// The next piece is given when it is there.
     case more
@@ -51,17 +51,17 @@ package enum BodyLoss: Sendable {
     case deadline
     /// The server stops.
     case stopped
-    /// The trailers behind the body are out of bounds: the request is answered as rejected.
+    /// The trailers after the body are over a limit: the request is answered as rejected.
     case refused
 }
 
 extension Exchange {
     /// Gives the body of this request to a reader, instead of keeping it for the handler.
     ///
-    /// ``HTTPServerConfiguration/bodyBytesMax`` does not bound such a body. The handler is called
-    /// behind the last piece with an empty ``body``, and finds the reader in ``bodyReader``. Only
-    /// at the head, and not together with an answer: see ``HTTPServer/init(_:log:head:handle:)``.
-    /// A request without a body gets no call at the head, so its handler has no reader.
+    /// ``HTTPServerConfiguration/bodyBytesMax`` does not limit such a body. The handler is called
+    /// after the last piece with an empty ``body``, and finds the reader in ``bodyReader``. Only at
+    /// the head, and not together with an answer: see ``HTTPServer/init(_:log:head:handle:)``. A
+    /// request without a body gets no call at the head, so its handler has no reader.
     package func readBody(with reader: any BodyReader) {
         let box = unsafe Unmanaged.passRetained(ReaderBox(reader))
         var callbacks = unsafe latchkey_http_body_reader()
@@ -92,7 +92,7 @@ extension Exchange {
         unsafe latchkey_http_body_context(request).map { unsafe ReaderBox.reader($0) }
     }
 
-    /// Lets a client go on that was made to wait.
+    /// Lets a waiting client go on.
     ///
     /// Once for each ``BodyProgress/wait`` that is not followed by an answer. Do not use the
     /// exchange afterwards. Any thread.
@@ -101,7 +101,7 @@ extension Exchange {
     }
 }
 
-/// What the C side holds for a reader, because an existential has no address.
+/// The box that the C side holds for a reader, because an existential has no address.
 private final class ReaderBox: Sendable {
     private let reader: any BodyReader
 

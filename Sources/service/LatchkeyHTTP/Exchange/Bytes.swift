@@ -3,11 +3,11 @@ import Glibc
 
 /// Bytes of a request, read in place.
 ///
-/// They are valid until the exchange they come from has been answered. Copy what has to live
-/// longer: `Array(bytes)`.
+/// They are valid until their exchange has been answered. Copy bytes that must live longer:
+/// `Array(bytes)`.
 ///
-/// SAFETY: `@safe` because every access is inside the bounds; what is left to the user is the time,
-/// as above. `@unchecked Sendable` because no thread writes to them.
+/// SAFETY: `@safe` because every access is inside the bounds; the user must keep to the time, as
+/// above. `@unchecked Sendable` because no thread writes to them.
 @safe
 @usableFromInline
 package struct Bytes: @unchecked Sendable {
@@ -40,13 +40,14 @@ package struct Bytes: @unchecked Sendable {
         return unsafe Bytes(base + lower, count: upper - lower)
     }
 
-    /// Where these bytes, which are a range of others and not empty, begin in them.
+    /// The start of these bytes, a range that is not empty, in `whole`.
     func offset(in whole: Bytes) -> Int {
         guard let base = unsafe base, let start = unsafe whole.base else { return 0 }
         return unsafe base - start
     }
 
-    /// The first place of the byte from `start` on, which must be inside; ``count`` without one.
+    /// The index of the first such byte from `start` on, which must be inside; ``count`` without
+    /// one.
     func index(of byte: UInt8, from start: Int) -> Int {
         precondition(0 <= start && start <= count, "an index inside the bytes")
         guard let base = unsafe base,

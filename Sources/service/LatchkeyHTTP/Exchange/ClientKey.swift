@@ -1,7 +1,7 @@
-/// Who a client is, for its share of what all clients use.
+/// The identity of a client, for its share of the resources that all clients use.
 ///
 /// That is its token, or else its address: IPv4 in full, and the first 64 bits of IPv6, because a
-/// client has all addresses below those. To those who count, it is opaque.
+/// client has all addresses below those. To the code that counts, it is opaque.
 package struct ClientKey: Hashable, Codable, Sendable {
     private enum Kind: UInt8, Codable {
         case token
@@ -12,7 +12,7 @@ package struct ClientKey: Hashable, Codable, Sendable {
     private let kind: Kind
     package let bits: UInt64
 
-    /// Which kind of a client it is, among all that have the same bits.
+    /// The kind of the client, which tells clients with the same bits apart.
     package var kindNumber: UInt8 { kind.rawValue }
 
     /// The client that has a token.

@@ -4,10 +4,10 @@ extension Exchange {
     /// The client that has sent this request: the address at the other end of the connection, or
     /// the one that a trusted proxy names.
     ///
-    /// A proxy adds the address that it was connected from at the end of `X-Forwarded-For`, behind
-    /// what the client has sent in that field. So the last address is believed if the connection
-    /// comes from a trusted proxy, and each one before it as long as the one behind it is such a
-    /// proxy's as well. What is no address ends the walk.
+    /// A proxy appends the address of its client to `X-Forwarded-For`, after the text that the
+    /// client sent. So the last address is believed if the connection comes from a trusted proxy,
+    /// and each earlier one if the address after it is a trusted proxy's as well. Stops at the
+    /// first entry that is not an address.
     package var client: ClientKey { ClientKey(clientAddress) }
 
     /// Whether a trusted proxy has sent this request: its connection can outlive its client's.
@@ -33,7 +33,7 @@ extension Exchange {
     ///
     /// Only on the server's thread, before the handler returns.
     ///
-    /// - Returns: Whether the client may have this connection. Else it is closed behind the answer.
+    /// - Returns: Whether the client may have this connection. Else it is closed after the answer.
     package func belongs(to client: ClientKey) -> Bool {
         client.tokenNumber.map { unsafe latchkey_http_request_belong(request, $0) } ?? true
     }

@@ -2,13 +2,13 @@ import CLatchkeyHTTP
 internal import Synchronization
 
 extension Exchange {
-    /// Has the owner of this request told if it is taken away: its client has gone, it is late, or
-    /// the server stops.
+    /// Tells the owner of this request if it is taken away: its client has gone, it is late, or the
+    /// server stops.
     ///
-    /// For an owner that holds something as long as the request waits, such as a place among a
-    /// bounded number. A request that was taken away already is told at once. It must be answered
-    /// all the same, in vain. Also several times for an exchange: each owner is told. On any
-    /// thread, until it is answered.
+    /// For an owner that holds something while the request waits, such as a place among a limited
+    /// number. If the request was taken away already, the owner is told at once. The exchange must
+    /// still be answered; the answer is discarded. Can be called several times for an exchange:
+    /// each owner is told. On any thread, until it is answered.
     ///
     /// A client that has gone, or has closed its half of the connection, is noticed within half a
     /// second. The request keeps its deadline.
@@ -35,7 +35,7 @@ extension Exchange {
 extension Exchange {
     /// Begins to notice that this request is taken away, as ``whenGone(_:)`` does.
     ///
-    /// - Returns: what says so, also when the exchange must not be used any more.
+    /// - Returns: an object that tells this, also when the exchange must not be used any more.
     package func presence() -> Presence {
         let presence = Presence()
         whenGone { presence.end() }
@@ -43,9 +43,9 @@ extension Exchange {
     }
 }
 
-/// Whether somebody still waits for the answer to a request.
+/// Whether a client still waits for the answer to a request.
 ///
-/// For an owner who works for it piece by piece. Ends once, on any thread.
+/// For an owner that works on the answer piece by piece. Ends once, on any thread.
 package final class Presence: Sendable {
     private let hasEnded = Atomic(false)
 
@@ -58,7 +58,7 @@ package final class Presence: Sendable {
     }
 }
 
-/// What the C side holds for a closure, which has no address.
+/// The box that the C side holds for a closure, which has no address.
 ///
 /// SAFETY: `@unchecked Sendable` because the C side alone changes the structure, under its lock.
 @safe

@@ -19,7 +19,7 @@ extension Exchange {
     /// Whether its body is there, so that it can be answered later; else it is at its head.
     package var isWhole: Bool { unsafe latchkey_http_request_is_whole(request) }
 
-    /// Closes the connection behind the answer.
+    /// Closes the connection after the answer.
     ///
     /// Only on the server's thread, before the handler returns.
     package func closeBehindAnswer() { unsafe latchkey_http_request_close(request) }

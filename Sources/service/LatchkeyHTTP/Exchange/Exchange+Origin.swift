@@ -1,7 +1,7 @@
 public import CLatchkeyHTTP
 
 extension Exchange {
-    /// Who may read the answer in a browser.
+    /// The pages that may read the answer in a browser.
     enum Sharing {
         /// Not the page that asks, but pages of other origins may.
         case otherOrigins
@@ -9,7 +9,8 @@ extension Exchange {
         case origin
     }
 
-    /// Says who may read the answer; ``ResponseFields/addSharing()`` adds the header fields.
+    /// Notes which pages may read the answer; ``ResponseFields/addSharing()`` adds the header
+    /// fields.
     ///
     /// Only on the server's thread, before the handler has returned.
     func share(with sharing: Sharing) {
@@ -46,9 +47,9 @@ extension ResponseFields {
         """
     }
 
-    /// Adds who may read the answer (Fetch standard, section 3.2).
+    /// Adds the fields that say which pages may read the answer (Fetch standard, section 3.2).
     ///
-    /// Behind all other fields, so that those of a kept answer have none of them.
+    /// After all other fields, so that the fields of a kept answer have none of them.
     @inlinable
     @inline(__always)
     mutating func addSharing() {

@@ -2,18 +2,17 @@ public import CLatchkeyHTTP
 internal import CLatchkeySystem
 
 /// **Design.** The C side owns an answer as soon as it is given. The object that owns a body is
-/// retained for it, and released by a C callback on whatever thread the answer was sent, or thrown
-/// away.
+/// retained for it, and released by a C callback on whatever thread the answer was sent, or
+/// discarded.
 extension Exchange {
     /// Answers the request.
     ///
-    /// Do not use the exchange afterwards, on any thread. To answer twice is a programmer error,
-    /// which stops the process as long as it can be seen: until the connection has got its next
-    /// request.
+    /// Do not use the exchange afterwards, on any thread. To answer twice is a programmer error. It
+    /// stops the process if it is noticed: until the connection has got its next request.
     ///
     /// `Date`, `Content-Length`, `Connection` and `Latchkey-Request-Id` are added. A body is not
-    /// sent for HEAD, 204 and 304; its length is, but for 204 (RFC 9110, 8.6). So give it what a
-    /// GET or a 200 would send.
+    /// sent for HEAD, 204 and 304; its length is, but for 204 (RFC 9110, 8.6). So give it the body
+    /// that a GET or a 200 would send.
     ///
     /// - Parameters:
     ///   - status: from 200 to 599.
@@ -40,7 +39,7 @@ extension Exchange {
         collected.respond(status, closes: closes)
     }
 
-    /// Begins an answer with this body: a short one in the memory of its connection.
+    /// Begins an answer with this body: a short body goes into the memory of its connection.
     @usableFromInline
     func begin(_ body: consuming ResponseBody, _ budget: ClientBudget?) -> ResponseStart {
         switch body {
@@ -114,7 +113,7 @@ extension latchkey_http_bytes {
     }
 }
 
-/// Where the header fields of an answer are added.
+/// The answer to which header fields are added.
 ///
 /// SAFETY: `@safe` because the pointer is only handed on to the C side.
 @safe
@@ -172,7 +171,7 @@ package struct ResponseFields: ~Copyable {
         }
     }
 
-    /// Gives the answer up; another one must be given instead.
+    /// Discards the answer; another one must be given instead.
     @usableFromInline
     func discard() {
         if let response = unsafe response {
@@ -201,7 +200,7 @@ package struct ResponseFields: ~Copyable {
         addNumber(name, value, isQuoted: false)
     }
 
-    /// Adds a field with a number in quotes, which is what a strong entity tag is.
+    /// Adds a field with a number in quotes: a strong entity tag.
     package mutating func add(_ name: StaticString, quoted value: UInt64) {
         addNumber(name, value, isQuoted: true)
     }

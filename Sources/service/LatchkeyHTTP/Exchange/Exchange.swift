@@ -3,9 +3,8 @@ public import CLatchkeyHTTP
 /// One request, and the duty to answer it once.
 ///
 /// An exchange is given to the handler on a thread of the server, and answered then, or later from
-/// any thread, by ``respond(_:body:closes:fields:)``. What the request consists of can be read
-/// until it is answered, and not afterwards, on whatever thread. A handler must answer every
-/// exchange.
+/// any thread, by ``respond(_:body:closes:fields:)``. The request can be read on any thread until
+/// it is answered, and not afterwards. A handler must answer every exchange.
 ///
 /// SAFETY: `@safe` because the C side keeps all that the request points to until it is answered.
 /// `@unchecked Sendable` because no thread writes to it meanwhile.
@@ -56,10 +55,10 @@ package struct Exchange: @unchecked Sendable {
         return unsafe String(decoding: UnsafeRawBufferPointer(text), as: UTF8.self)
     }
 
-    /// Whether the request is one of so many, a power of two.
+    /// Whether the request is sampled, one in `mean` on average; `mean` is a power of two.
     ///
-    /// The identifier says so, as a random number: whatever clients do in turn, each of their
-    /// requests is as likely.
+    /// The identifier decides, as a random number: each request is equally likely, in whatever
+    /// order clients send them.
     @inline(__always)
     package func isSampled(oneIn mean: Int) -> Bool {
         let text = unsafe UnsafeRawPointer(latchkey_http_request_identifier(request))

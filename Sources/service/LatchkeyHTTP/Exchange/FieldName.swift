@@ -2,8 +2,8 @@ public import CLatchkeyHTTP
 
 /// The name of a header field of a request.
 ///
-/// The names below are recognised once for each request. To ask for one that is not there costs a
-/// look at one bit, where any other name, given as a literal, is searched for.
+/// The names below are recognised once for each request. Asking for one that is not there costs a
+/// look at one bit; any other name, given as a literal, is searched for.
 @usableFromInline
 package struct FieldName: Sendable {
     /// In lower case.

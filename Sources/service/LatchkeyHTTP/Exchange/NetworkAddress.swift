@@ -1,7 +1,8 @@
 import CLatchkeyHTTP
 import Glibc
 
-/// An address of IPv4 or IPv6; one of IPv4 is also that of IPv6 it is mapped to.
+/// An address of IPv4 or IPv6; an IPv4 address is the same as the IPv6 address that it is mapped
+/// to.
 ///
 /// SAFETY: `@safe` because the C type is sixteen bytes.
 @safe

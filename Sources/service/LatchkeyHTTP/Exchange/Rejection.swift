@@ -3,7 +3,7 @@ public import CLatchkeyHTTP
 /// Why a request reached the handler although it must not be served.
 ///
 /// The handler answers it with the status named here, or with a problem of that status. The C
-/// header says for each what the client has seen of its request being read.
+/// header says for each how much of the request is read.
 @usableFromInline
 package enum Rejection: Sendable, CaseIterable {
     /// Not HTTP/1, or contradicting itself. 400.

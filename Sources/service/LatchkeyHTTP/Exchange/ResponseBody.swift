@@ -1,7 +1,7 @@
 /// The body of an answer.
 ///
-/// SAFETY: `@safe` because the bytes of ``owned(_:owner:)`` are kept by their owner, which is what
-/// the caller of that case promises with `unsafe`.
+/// SAFETY: `@safe` because the bytes of ``owned(_:owner:)`` are kept by their owner, as the caller
+/// of that case promises with `unsafe`.
 @safe
 @usableFromInline
 package enum ResponseBody {
@@ -34,9 +34,9 @@ package enum ResponseBody {
         if case .parts(_, _, let byteCount) = self { byteCount } else { count }
     }
 
-    /// Owned bytes are copied after all, if there are no more than this.
+    /// Owned bytes up to this number are copied all the same.
     ///
-    /// To retain and release an object that several threads answer with moves its count between
-    /// their caches twice, which takes longer than to copy so little.
+    /// Retaining and releasing an object that several threads answer with moves its count between
+    /// their caches twice, which takes longer than copying so few bytes.
     package static let copiedBytesMax = 256
 }

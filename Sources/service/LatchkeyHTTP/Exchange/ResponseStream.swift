@@ -5,16 +5,16 @@ import CLatchkeyHTTP
 /// `CLatchkeyHTTPStream.h` says on which threads the events come. They must not block.
 ///
 /// **Design.** The C side holds a reference to this object until it has called its last event, and
-/// this object holds the C stream until it is freed. So a producer may write as long as it has the
+/// this object holds the C stream until it is freed. So a producer may write while it has the
 /// object, also after the client has gone.
 ///
 /// SAFETY: `@safe` because the stream's pointer stays inside, and is valid until deinit.
-/// `@unchecked Sendable` because the pointer is set before anybody else has the object, and the C
+/// `@unchecked Sendable` because the pointer is set before any other code has the object, and the C
 /// functions may be called on any thread.
 @safe
 package final class ResponseStream: @unchecked Sendable {
     package enum WriteResult: Sendable {
-        /// The piece was taken and will be sent behind the earlier ones.
+        /// The piece was taken and will be sent after the earlier ones.
         case accepted
         /// Nothing was taken. ``Events/hasRoom`` is called when the buffer has room for the piece.
         case full
@@ -38,7 +38,7 @@ package final class ResponseStream: @unchecked Sendable {
     package struct Events: Sendable {
         /// Called once after a piece was answered with ``WriteResult/full``.
         package var hasRoom: @Sendable (ResponseStream) -> Void
-        /// The kernel has what was written before ``ResponseStream/awaitSent(_:)`` with this mark,
+        /// The kernel has the bytes written before ``ResponseStream/awaitSent(_:)`` with this mark,
         /// or the stream is over.
         package var sent: @Sendable (UInt32) -> Void
         /// The server drains, which is the time for a last piece.
@@ -63,7 +63,7 @@ package final class ResponseStream: @unchecked Sendable {
         }
     }
 
-    /// How many bytes are buffered at most, unless it is said otherwise.
+    /// How many bytes are buffered at most by default.
     ///
     /// A longer piece is taken into an empty buffer.
     package static let bufferBytesMax = 64 * 1024
@@ -101,7 +101,7 @@ package final class ResponseStream: @unchecked Sendable {
         unsafe write(bytes.span.bytes)
     }
 
-    /// Asks for a call of ``Events/sent`` once the kernel has what was written so far.
+    /// Asks for a call of ``Events/sent`` once the kernel has the bytes written so far.
     ///
     /// - Parameter mark: Given to it; not 0.
     /// - Returns: false if there will be no such call: the kernel has it already, an earlier call
@@ -115,7 +115,7 @@ package final class ResponseStream: @unchecked Sendable {
         unsafe stream.map { unsafe latchkey_http_stream_unsent($0) } ?? 0
     }
 
-    /// Ends the stream behind a last short piece, which is taken though the buffer is full.
+    /// Ends the stream after a last short piece, which is taken even if the buffer is full.
     package func end(with bytes: [UInt8]) {
         if let stream = unsafe stream {
             unsafe bytes.withUnsafeBytes {
@@ -124,9 +124,9 @@ package final class ResponseStream: @unchecked Sendable {
         }
     }
 
-    /// Ends the stream after what is buffered.
+    /// Ends the stream after the buffered bytes.
     ///
-    /// Call it as often as you like.
+    /// Can be called several times.
     package func end() {
         if let stream = unsafe stream {
             unsafe latchkey_http_stream_end(stream)
@@ -206,16 +206,16 @@ extension ResponseStream.End {
 extension Exchange {
     /// Answers the request with a stream.
     ///
-    /// What ``respond(_:body:closes:fields:)`` says holds here, too. To HEAD, only the head is
+    /// The rules of ``respond(_:body:closes:fields:)`` hold here, too. To HEAD, only the head is
     /// sent, and the stream is over at once. Not at the head of a request.
     ///
     /// - Parameters:
     ///   - status: neither 204 nor 304.
-    ///   - events: what the producer is told.
+    ///   - events: the events that the producer is told.
     ///   - bufferBytesMax: how many bytes are buffered at most.
-    ///   - budget: is charged with what is buffered. At its bound, or at the client's share of it,
-    ///     a piece is answered ``ResponseStream/WriteResult/full`` while there are others to send.
-    ///     If there are none, one of up to 32 KiB is taken, and so is a ``StreamPiece`` that
+    ///   - budget: is charged with the buffered bytes. At its limit, or at the client's share of
+    ///     it, a piece is answered ``ResponseStream/WriteResult/full`` while there are others to
+    ///     send. If there are none, one of up to 32 KiB is taken, and so is a ``StreamPiece`` that
     ///     another stream has; a longer one cuts the stream.
     ///   - isWhole: whether a part of the body is of no use. A server that stops then waits for the
     ///     end of the stream, as for a request, and cuts it off when its time is over.

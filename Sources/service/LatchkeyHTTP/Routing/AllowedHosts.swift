@@ -1,8 +1,8 @@
 /// The hosts that requests may be for.
 ///
-/// A page of another site can get a browser to connect here under a name of its own, by DNS
-/// rebinding, and is then of the same origin. Its requests carry that name. So names are served
-/// only if no other party can own them.
+/// By DNS rebinding, a page of another site can make a browser connect here under that site's name,
+/// and then has the same origin. Its requests carry that name. So names are served only if no other
+/// party can own them.
 ///
 /// **Design.** A request is checked byte by byte, in place. A port, a dot at the end and the case
 /// of letters do not count.
@@ -16,7 +16,7 @@ package struct AllowedHosts: Sendable {
     private let servesAllAddresses: Bool
 
     /// - Parameters:
-    ///   - names: what is served besides local names and addresses.
+    ///   - names: names that are served besides local names and addresses.
     ///   - servesAllAddresses: whether all literal addresses are served, or only those of loopback.
     package init(_ names: [String] = [], servesAllAddresses: Bool = false) {
         self.servesAllAddresses = servesAllAddresses
@@ -57,7 +57,7 @@ package struct AllowedHosts: Sendable {
         authority.count >= prefix.count && authority.range(0, prefix.count) == prefix
     }
 
-    /// `localhost`, and whatever ends in `.localhost` (RFC 6761, section 6.3).
+    /// `localhost`, and names that end in `.localhost` (RFC 6761, section 6.3).
     private func isLocal(_ authority: Bytes, _ count: Int) -> Bool {
         let start = count - Self.localhost.count
         guard start == 0 || (start > 0 && authority[start - 1] == UInt8(ascii: ".")) else {
@@ -83,7 +83,7 @@ package struct AllowedHosts: Sendable {
         return true
     }
 
-    /// An address of IPv6 in brackets, which no name has.
+    /// An IPv6 address in brackets, which no name has.
     private static func isBracketed(_ authority: Bytes) -> Bool {
         guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return false }
         let rest = end + 1

@@ -1,4 +1,4 @@
-/// The origins whose pages may use the service besides its own, and what any other page may do.
+/// The origins whose pages may use the service besides its own, and the rules for all other pages.
 ///
 /// A browser says in `Sec-Fetch-Site` how the page that has it send a request is related to the
 /// service, and in `Origin` which page that is, unless the request is a plain read. No page can
@@ -14,7 +14,7 @@
 ///
 /// `same-site` is not enough: `http://localhost:3000` is of the same site as any other port.
 package struct AllowedOrigins: Sendable {
-    /// An origin goes into the head of an answer, for which there is a bound.
+    /// An origin goes into the head of an answer, whose length is limited.
     private static let byteCountMax = 270
 
     /// As browsers write them: scheme, host and, if it is not that of the scheme, port.
@@ -45,14 +45,14 @@ package struct AllowedOrigins: Sendable {
             || "-._:[]".utf8.contains(byte)
     }
 
-    /// Whether a request is served; notes in it who may read the answer.
+    /// Whether a request is served; notes in it which pages may read the answer.
     @inline(__always)
     func admit(_ exchange: Exchange) -> Bool {
         guard !origins.isEmpty || exchange.isOfBrowser else { return true }
         return admitsPage(exchange)
     }
 
-    /// Notes in a request who may read its answer, which does not depend on the page.
+    /// Notes in a request which pages may read its answer.
     ///
     /// - Parameter exchange: The request.
     /// - Returns: Whether a page of an allowed origin may.
@@ -91,7 +91,7 @@ extension Exchange {
             && header(named: "sec-fetch-dest") == Bytes("document")
     }
 
-    /// Whether the origin is ``authority`` behind a scheme; `null` is not.
+    /// Whether the origin is a scheme and ``authority``; `null` is not.
     fileprivate func isOwn(_ origin: Bytes) -> Bool {
         guard let authority else { return false }
         let start = origin.count - authority.count

@@ -1,7 +1,7 @@
 package import LatchkeySettings
 
 extension PercentDecoding {
-    /// The same of bytes of a request.
+    /// The same for bytes of a request.
     package static func decode(
         _ bytes: Bytes,
         plusIsSpace: Bool = false

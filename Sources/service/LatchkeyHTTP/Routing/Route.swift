@@ -6,11 +6,11 @@ package struct Route: Sendable {
     /// Such as `/v1/properties/{name}/increment`: segments of literal ASCII, at most one of them a
     /// name in braces, which stands for any segment that is not empty.
     package let pattern: String
-    /// Whether it also answers on connections over a bound.
+    /// Whether it also answers on connections over a limit.
     package let servesRefused: Bool
     /// Called at the head of a request with a body: see ``HTTPServer/init(_:log:head:handle:)``.
     ///
-    /// May answer, bound the body, or give it a ``BodyReader``.
+    /// May answer, limit the body, or give it a ``BodyReader``.
     package let checkHead: Handler?
     package let handle: Handler
 
@@ -50,8 +50,8 @@ package struct RouteMatch: Sendable {
 extension RouteMatch {
     private static let noteBits: UInt64 = 24
 
-    /// The match as a number other than 0: the index of the route and one, and where the captured
-    /// segment is in the path.
+    /// The match as a number other than 0: the index of the route plus one, and the place of the
+    /// captured segment in the path.
     ///
     /// A target is at most 1 MiB long.
     func note(in path: Bytes) -> UInt64 {

@@ -5,7 +5,7 @@
 struct RouteNode: Sendable {
     static let noChild = -1
 
-    /// Where the segment's bytes are among the literals of the tree.
+    /// The place of the segment's bytes among the literals of the tree.
     let literalStart: Int
     let literalCount: Int
     let isCapture: Bool

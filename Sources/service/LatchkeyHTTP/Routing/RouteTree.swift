@@ -97,7 +97,7 @@ extension RouteTree {
             isCapture: segment == nil
         )
         literals += segment ?? []
-        // Behind the others, so that the routes that come first in the table are found first.
+        // After the others, so that the routes that come first in the table are found first.
         if last == RouteNode.noChild {
             nodes[parent].firstChild = nodes.count
         } else {

@@ -9,8 +9,8 @@
 /// empty segment, which nothing matches, and `..` is a segment like any other.
 ///
 /// A request with a body is decided twice. ``handleHead(_:)`` refuses a request that matches no
-/// route at its head. Its body is not asked for, or it is read and thrown away. Otherwise it notes
-/// the route in the exchange, and ``handle(_:)`` takes it from there.
+/// route at its head; its body is not asked for, or is read and discarded. Otherwise it notes the
+/// route in the exchange, where ``handle(_:)`` finds it.
 ///
 /// HEAD is answered by the route for GET. OPTIONS and methods without a route are answered by
 /// `unmatched`, with the methods that the path has, or for `OPTIONS *` with those of all paths.
@@ -42,7 +42,7 @@ package final class Router: Sendable {
     ///   - hosts: the hosts that are served, or nil for any. A request that names none is served.
     ///   - origins: the origins whose pages may use the service besides its own.
     ///   - unmatched: called for requests that no route answers. Must answer them.
-    /// - Throws: what is wrong with the table.
+    /// - Throws: the fault of the table.
     package init(
         _ routes: [Route],
         hosts: AllowedHosts? = nil,
@@ -102,8 +102,8 @@ package final class Router: Sendable {
         return nil
     }
 
-    /// Whether the request is for a host that is served, and from a page that may send it; else it
-    /// is answered.
+    /// Whether the request is for a host that is served, and from a page that may send it; if not,
+    /// it is answered here.
     @inline(__always)
     private func admits(_ exchange: Exchange) -> Bool {
         if let hosts, let authority = exchange.authority, !exchange.isAuthorityKept {
@@ -121,7 +121,7 @@ package final class Router: Sendable {
     }
 
     private func refuse(_ exchange: Exchange, _ rejection: Rejection) {
-        // Else an allowed page sees a failure of the network, and not that it must wait.
+        // Otherwise an allowed page would see a network failure, and not that it must wait.
         origins.noteSharing(of: exchange)
         let method = exchange.method
         switch rejection {
@@ -139,7 +139,7 @@ package final class Router: Sendable {
         unmatched(exchange, .rejected(rejection))
     }
 
-    /// Looks a method and a path up.
+    /// Looks up a method and a path.
     package func resolve(_ method: HTTPMethod, _ path: Bytes) -> Resolution {
         if method == .options, path.elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) {
             return .options(allow: RouteNode.allow(hasRoute(for:)))

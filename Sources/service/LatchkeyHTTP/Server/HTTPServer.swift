@@ -7,7 +7,7 @@ import LatchkeySettings
 /// **Design.** The C server owns threads and connections. It is given one permanent handler, in a
 /// box that this object retains until ``stop(within:)`` has returned, after which the C side calls
 /// nothing any more. The handler is called on the server's threads, for several connections at
-/// once. See `CLatchkeyHTTP.h` for what the C side does by itself.
+/// once. `CLatchkeyHTTP.h` lists the work of the C side.
 ///
 /// SAFETY: `@safe` because the server's pointer stays inside, and is valid until stop, which the
 /// caller calls last. `@unchecked Sendable` because the C functions may be called on any thread.
@@ -47,21 +47,21 @@ package final class HTTPServer: @unchecked Sendable {
     /// The port that is listened on.
     package let port: UInt16
 
-    /// Starts to listen and to serve.
+    /// Starts listening and serving.
     ///
     /// - Parameters:
     ///   - configuration: see there.
-    ///   - log: called on any thread with a sentence about something unusual that a client or the
+    ///   - log: called on any thread with a message about something unusual that a client or the
     ///     system did.
-    ///   - isHeld: whether what is not answered in time may have waited for something that is held:
-    ///     then a request without effect gets the `heldBody`. Must not block.
+    ///   - isHeld: whether the work that a late request may have waited for is held up: then a
+    ///     request without effect gets the `heldBody`. Must not block.
     ///   - head: called for each request with a body before any of the body is there. May answer
     ///     the request before it returns, with ``Exchange/respond(_:body:closes:fields:)``; then
     ///     `handle` is not called. A client that sent `Expect: 100-continue` is not asked for the
     ///     body, and its connection is closed; otherwise the body is read and discarded.
     ///   - handle: called for each request. Must answer it, then or later.
     /// - Throws: if the address cannot be listened on, the configuration is out of bounds, or the
-    ///   library answers otherwise than it must.
+    ///   library gives a wrong answer.
     package init(
         _ configuration: HTTPServerConfiguration,
         log: @escaping Log = { _ in },
@@ -115,7 +115,7 @@ package final class HTTPServer: @unchecked Sendable {
         port = unsafe latchkey_http_port(server)
     }
 
-    /// What is wrong with the library that was found, once for the process.
+    /// The fault of the library that was found, checked once for the process.
     private static let libraryFault: String? = {
         let capacity = 512
         return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { reason in
@@ -128,7 +128,7 @@ package final class HTTPServer: @unchecked Sendable {
     ///
     /// Takes some milliseconds, once for the process.
     ///
-    /// - Throws: If an answer is another one.
+    /// - Throws: If an answer differs.
     package static func checkLibrary() throws(HTTPServerError) {
         if let libraryFault {
             throw HTTPServerError(
@@ -144,8 +144,8 @@ package final class HTTPServer: @unchecked Sendable {
     ///
     /// No client can connect meanwhile.
     ///
-    /// - Parameter configuration: Of which only the host and the port are used.
-    /// - Throws: Why it could not.
+    /// - Parameter configuration: Only its host and its port are used.
+    /// - Throws: The reason why it could not.
     package static func checkAddress(
         _ configuration: HTTPServerConfiguration
     ) throws(HTTPServerError) {
@@ -160,7 +160,7 @@ package final class HTTPServer: @unchecked Sendable {
         guard canListen else { throw unsafe HTTPServerError(failure, configuration) }
     }
 
-    /// Stops to listen, waits for the requests in flight, and ends the server.
+    /// Stops listening, waits for the requests in flight, and ends the server.
     ///
     /// Requests that have arrived are served; later ones are given to the handler as
     /// ``Rejection/draining``. Every answer closes its connection. The producers of streams are
@@ -179,24 +179,24 @@ package final class HTTPServer: @unchecked Sendable {
         return (Int(cutOff.requests), Int(cutOff.answers))
     }
 
-    /// Lets time pass for a server whose clock stands.
+    /// Lets time pass for a server whose clock stands still.
     ///
-    /// A timeout counts from when the server has first looked at what it bounds.
+    /// A timeout counts from when the server first looked at the thing that it limits.
     package func pass(_ time: Duration) {
         unsafe latchkey_http_pass(server, UInt32(clamping: time.wholeMilliseconds))
     }
 
     /// Shows another identity in all handshakes that begin from now on.
     ///
-    /// Connections go on. Sessions of before are not resumed. Only of a server that was started
-    /// with an identity.
+    /// Connections go on. Earlier sessions are not resumed. Only for a server that was started with
+    /// an identity.
     ///
-    /// - Throws: What is wrong with it. The former one stays.
+    /// - Throws: The fault of the identity. The former one stays.
     package func identify(_ identity: TLSIdentity) throws(TLSIdentityError) {
         unsafe latchkey_http_identify(server, try identity.made())
     }
 
-    /// How many connections the bound counts: all but those that are refused.
+    /// How many connections count against the limit: all but refused ones.
     package var servedCount: Int { Int(unsafe latchkey_http_served(server)) }
 
     /// Counts connections and what they do.
@@ -255,7 +255,7 @@ extension HTTPServer {
     /// How many connections the kernel keeps until they are accepted.
     private static let listenBacklog: UInt32 = 1024
 
-    /// The options of the C server, whose types have room for the bounds of the settings.
+    /// The options of the C server, whose types have room for all values of the settings.
     private static func options(
         _ configuration: HTTPServerConfiguration
     ) throws(HTTPServerError) -> latchkey_http_options {

@@ -10,7 +10,7 @@ package struct HTTPServerError: Error, Sendable {
 
         /// The host name has no address.
         package static let addressUnknown = Code(kind: .addressUnknown)
-        /// Somebody else listens there, or the address is not this machine's.
+        /// Another process listens there, or the address is not this machine's.
         package static let addressInUse = Code(kind: .addressInUse)
         /// The port needs privileges that this process does not have.
         package static let accessDenied = Code(kind: .accessDenied)

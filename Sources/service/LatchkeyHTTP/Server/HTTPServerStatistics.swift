@@ -16,13 +16,13 @@ package struct HTTPServerStatistics: Sendable {
     /// Requests among ``handling`` whose handler has returned.
     package let suspended: Int
     package let acceptedTotal: UInt64
-    /// Connections over a bound.
+    /// Connections over a limit.
     package let refusedTotal: UInt64
-    /// Those among them over the bound of a client, or of an address.
+    /// Those among them over the limit of a client, or of an address.
     package let refusedShareTotal: UInt64
     /// Connections ended by a deadline.
     package let timedOutTotal: UInt64
-    /// Requests that the library refused by itself, because it could not parse them.
+    /// Requests that the library itself refused, because it could not parse them.
     package let libraryRefusedTotal: UInt64
     /// Lines that were left out of the log, because there were too many in a second.
     package let logSuppressedTotal: UInt64

@@ -1,10 +1,10 @@
 import CLatchkeyHTTP
 
-/// What a server shows of itself over TLS: texts in PEM.
+/// The certificate of a server with its key, for TLS: texts in PEM.
 package struct TLSIdentity: Sendable, Equatable {
-    /// The certificate, and behind it those that a client needs to verify it.
+    /// The certificate, followed by those that a client needs to verify it.
     package let certificates: String
-    /// Of the first of them.
+    /// The key of the first of them.
     package let key: String
     /// Those whose certificates clients may show; nil if no client is asked for one.
     package let authorities: String?
@@ -17,14 +17,14 @@ package struct TLSIdentity: Sendable, Equatable {
 
     /// When the certificate ends, in seconds since 1970.
     ///
-    /// - Throws: What is wrong with the texts.
+    /// - Throws: The fault of the texts.
     package func expiry() throws(TLSIdentityError) -> Int64 {
         let made = unsafe try made()
         defer { unsafe latchkey_http_identity_destroy(made) }
         return unsafe latchkey_http_identity_expiry(made)
     }
 
-    /// Makes what the C server takes over.
+    /// Makes the identity that the C server takes over.
     func made() throws(TLSIdentityError) -> OpaquePointer {
         var reason = [CChar](repeating: 0, count: Int(LATCHKEY_HTTP_REASON_BYTES))
         let made =
@@ -41,12 +41,12 @@ package struct TLSIdentity: Sendable, Equatable {
     }
 }
 
-/// Why an identity cannot be used: a sentence without its full stop.
+/// The reason why an identity cannot be used: a sentence without its full stop.
 package struct TLSIdentityError: Error, Sendable {
     package let message: String
 }
 
-/// What the client of a request has shown in its handshake.
+/// The certificate that the client of a request showed in its handshake.
 package enum ClientCertificate: Sendable {
     /// None, or the connection is not encrypted.
     case none

@@ -1,13 +1,13 @@
 internal import LatchkeyStore
 
-/// The states of all operations, and what makes them change.
+/// The states of all operations, and the changes between them.
 ///
-/// A plain value without threads, clocks and steps. Each change returns what its user has to do
-/// then. An operation is `pending` while it waits for its delay or its dependencies, `ready` once
-/// it can be given to the queue, and `executing` from the call of ``begin(_:at:)``. When one fails
-/// or is cancelled, all that depend on it are cancelled.
+/// A plain value without threads, clocks and steps. Each change returns the actions that its user
+/// must then take. An operation is `pending` while it waits for its delay or its dependencies,
+/// `ready` once it can be given to the queue, and `executing` from the call of ``begin(_:at:)``.
+/// When one fails or is cancelled, all that depend on it are cancelled.
 struct OperationBoard {
-    /// What the user of the board has to do after a change.
+    /// An action that the user of the board must take after a change.
     enum Action: Hashable {
         /// Call ``delayIsOver(_:at:)`` after this time.
         case startTimer(OperationID, Duration)
@@ -22,7 +22,7 @@ struct OperationBoard {
         case forget(OperationID)
     }
 
-    /// What the steps of an operation led to.
+    /// The outcome of the steps of an operation.
     enum Outcome: Sendable {
         case finished(OperationValue?, caught: OperationFailure?)
         case failed(OperationFailure)
@@ -33,12 +33,12 @@ struct OperationBoard {
     private var records: [OperationID: OperationRecord] = [:]
     /// The identifiers in the order in which operations were accepted.
     private var order: [(sequence: UInt64, id: OperationID)] = []
-    /// The identifiers of ended operations, the one that ended first in front.
+    /// The identifiers of ended operations, the one that ended first comes first.
     private var history: [OperationID] = []
     private var sequence: UInt64 = 0
     /// How much memory queued operations and kept values take.
     private(set) var byteCount = 0
-    /// The operations that the queue has and has not given back, cancelled ones included.
+    /// The operations that the queue has not given back yet, cancelled ones included.
     private var queuedCount = 0
     private var isDraining = false
     private(set) var counts = OperationCounts()
@@ -96,7 +96,7 @@ struct OperationBoard {
 
     /// Accepts all of these plans or none.
     ///
-    /// A plan can depend on others of the same call, before and behind it.
+    /// A plan can depend on others of the same call, before and after it.
     mutating func submit(
         _ plans: [OperationPlan],
         at time: Timestamp
@@ -129,7 +129,7 @@ struct OperationBoard {
         return (ids, actions)
     }
 
-    /// The plans in an order in which each one comes behind those that it depends on.
+    /// The plans in an order in which each one comes after those that it depends on.
     private static func dependenciesFirst(
         _ plans: [(OperationID, OperationPlan)]
     ) throws(OperationRefusal) -> [(OperationID, OperationPlan)] {
@@ -234,7 +234,8 @@ extension OperationBoard {
         return [.tell(id)]
     }
 
-    /// Ends an operation that was executing, and cancels what depends on it unless it finished.
+    /// Ends an operation that was executing, and cancels those that depend on it unless it
+    /// finished.
     mutating func end(_ id: OperationID, _ outcome: Outcome, at time: Timestamp) -> [Action] {
         var actions: [Action] = []
         guard records[id]?.shown.state == .executing else { return actions }
@@ -249,7 +250,7 @@ extension OperationBoard {
         return actions
     }
 
-    /// Cancels an operation: at once if it does not execute yet, else by asking it to stop.
+    /// Cancels an operation: at once if it does not execute yet; otherwise it is asked to stop.
     ///
     /// An operation that has ended stays as it is. Nil if there is no such operation.
     mutating func cancel(_ id: OperationID, at time: Timestamp) -> [Action]? {
@@ -271,7 +272,7 @@ extension OperationBoard {
         queuedCount -= 1
     }
 
-    /// Accepts nothing more, and cancels what is there.
+    /// Accepts no more operations, and cancels those that are there.
     mutating func drain(at time: Timestamp) -> [Action] {
         isDraining = true
         return order.map(\.id).flatMap { cancel($0, at: time) ?? [] }
@@ -340,9 +341,9 @@ extension OperationBoard {
 // MARK: Forgetting
 
 extension OperationBoard {
-    /// Forgets the operations that ended first, down to the bounds.
+    /// Forgets the operations that ended first, down to the limits.
     ///
-    /// Apart from the changes that end operations, so that their ends can be shown first.
+    /// Separate from the changes that end operations, so that their ends can be shown first.
     mutating func trim() -> [Action] {
         var actions: [Action] = []
         for id in history.prefix(max(0, history.count - limits.historyCountMax)) {

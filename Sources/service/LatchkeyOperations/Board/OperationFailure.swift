@@ -1,6 +1,6 @@
 package import LatchkeyStore
 
-/// Why a step or a whole operation did not do what it was asked to.
+/// The reason why a step or a whole operation failed.
 package enum OperationFailure: Error, Sendable {
     /// The store refused a step.
     case refused(Refusal)
@@ -10,13 +10,13 @@ package enum OperationFailure: Error, Sendable {
     case missingProperty
     /// The step takes the previous step's value, and there is none.
     case noPreviousValue
-    /// A line of an import is not right.
+    /// A line of an import is not valid.
     ///
     /// `imported` lines before it were applied.
     case line(Int, imported: Int, String)
     /// The value to import is neither a text nor an array.
     case notLines
-    /// The owner of the operation may not make the step, for a reason in a sentence.
+    /// The owner of the operation may not make the step, with the reason as a sentence.
     case notAllowed(String)
     case fetch(FetchFailure)
     /// The comparison could not be made, with a sentence that says why.
@@ -29,7 +29,7 @@ package enum OperationFailure: Error, Sendable {
     case cancelled
 }
 
-/// Why operations were not accepted.
+/// The reason why operations were not accepted.
 package enum OperationRefusal: Error, Hashable, Sendable {
     /// An operation has this identifier already.
     case exists(OperationID)

@@ -1,6 +1,6 @@
 /// The identifier of an operation: 1 to 64 ASCII letters, digits, dots, hyphens and underscores.
 ///
-/// Neither `.` nor `..`, which clients take out of a path.
+/// Neither `.` nor `..`, which clients remove from a path.
 package struct OperationID: Hashable, Sendable {
     package static let countMax = 64
 

@@ -1,6 +1,6 @@
 package import LatchkeySettings
 
-/// The bounds of operations, and how many execute at once.
+/// The limits of operations, and how many execute at once.
 package struct OperationLimits: Sendable, Hashable {
     /// How many operations can be queued or executing.
     package var countMax = 1000

@@ -14,7 +14,7 @@ package struct OperationOrigin: Sendable {
     }
 }
 
-/// What a step of an operation has written, or was not able to write.
+/// A write of a step of an operation, or a failed one.
 package struct OperationWrite: Sendable {
     package enum Outcome: Sendable {
         case committed(Commit)
@@ -26,7 +26,7 @@ package struct OperationWrite: Sendable {
     package let id: OperationID
     package let owner: String?
     package let origin: OperationOrigin?
-    /// The name of the property; nil where a step writes several.
+    /// The name of the property; nil if a step writes several.
     ///
     /// It borrows the memory of the operation.
     package let name: PropertyName?

@@ -1,6 +1,6 @@
 package import LatchkeyStore
 
-/// What a client asks for: the steps of an operation, and when they are made.
+/// An operation as a client asks for it: its steps, and when they are made.
 ///
 /// The names and values of the steps borrow the plan's source, which lives as long as the plan. A
 /// class, so that a plan is freed as a whole when its operation has ended.
@@ -8,17 +8,17 @@ package final class OperationPlan: Sendable {
     package static let stepCountMax = 128
     package static let dependencyCountMax = 128
 
-    /// Why a step may not be made, given the properties that what it takes of the previous value
-    /// shows.
+    /// Returns why a step may not be made, given the properties that it shows of the previous
+    /// value.
     package typealias Refusal =
         @Sendable (OperationStep, _ taken: [PropertyName]) -> String?
 
-    /// The name of who submitted it, if that is known.
+    /// The name of its submitter, if that is known.
     package let owner: String?
-    /// The request that submitted it, for those who record what is written.
+    /// The request that submitted it, for records of the writes.
     package let origin: OperationOrigin?
-    /// Why the owner may not make a step, in a sentence; asked when it is made, because its rights
-    /// can have changed.
+    /// Returns why the owner may not make a step, as a sentence; called when the step is made,
+    /// because the owner's rights can have changed.
     let refusal: Refusal
     /// The identifier that the client chose, if it did.
     package let id: OperationID?
@@ -33,7 +33,7 @@ package final class OperationPlan: Sendable {
     /// The text that the steps were read from.
     let source: OwnedBytes?
 
-    /// The memory that counts towards the bound.
+    /// The memory that counts towards the limit.
     var byteCount: Int { source.map { unsafe $0.bytes.count } ?? 0 }
 
     package init(

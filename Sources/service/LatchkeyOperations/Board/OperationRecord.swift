@@ -1,9 +1,9 @@
-/// An operation on the board: what is shown of it, and what it waits for.
+/// An operation on the board: its public state, and the things that it waits for.
 struct OperationRecord {
     /// The place of the operation in the order in which operations were accepted.
     let sequence: UInt64
     private(set) var shown: OperationSnapshot
-    /// What the operation is to do; nil once it has ended, so that the steps are freed.
+    /// The plan of the operation; nil once it has ended, so that the steps are freed.
     private(set) var plan: OperationPlan?
     var isDelayed: Bool
     /// The dependencies that have not finished.
@@ -28,7 +28,7 @@ struct OperationRecord {
         add(.state)
     }
 
-    /// The memory that counts towards the bound.
+    /// The memory that counts towards the limit.
     var byteCount: Int {
         (plan?.byteCount ?? 0) + (shown.value?.byteCount ?? 0)
     }
@@ -46,7 +46,7 @@ struct OperationRecord {
         add(.state)
     }
 
-    /// Shows the step that is being made, and how much is done.
+    /// Sets the current step, and how much is done.
     mutating func advance(step: Int, stepCount: Int, progress: Double) {
         shown.step = step
         shown.stepCount = stepCount
@@ -54,7 +54,7 @@ struct OperationRecord {
         add(.progress)
     }
 
-    /// Adds an event, in place of an earlier one of progress: the list stays short.
+    /// Adds an event, and replaces an earlier one of progress: the list stays short.
     private mutating func add(_ kind: OperationEvent.Kind) {
         if let last = events.last, last.kind == .progress {
             events.removeLast()

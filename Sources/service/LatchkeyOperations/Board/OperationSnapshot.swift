@@ -3,7 +3,7 @@ package import LatchkeyStore
 /// An operation as it is shown, at one moment.
 package struct OperationSnapshot: Sendable {
     package let id: OperationID
-    /// The name of who submitted it, if that is known.
+    /// The name of its submitter, if that is known.
     package let owner: String?
     package let name: String?
     package let priority: OperationPriority
@@ -19,9 +19,9 @@ package struct OperationSnapshot: Sendable {
     package let created: Timestamp
     package internal(set) var started: Timestamp?
     package internal(set) var ended: Timestamp?
-    /// What the last step made, once the operation is finished.
+    /// The value of the last step, once the operation is finished.
     package internal(set) var value: OperationValue?
-    /// Why a step failed, or why the operation was cancelled.
+    /// The reason why a step failed, or the operation was cancelled.
     package internal(set) var failure: OperationFailure?
 }
 

@@ -1,4 +1,4 @@
-/// What an operation is doing.
+/// The state of an operation.
 package enum OperationState: String, CaseIterable, Sendable {
     /// It waits for its delay or its dependencies.
     case pending
@@ -7,7 +7,7 @@ package enum OperationState: String, CaseIterable, Sendable {
     case executing
     /// All steps were made, or those of `catch` after an error.
     case finished
-    /// A step failed, and `catch` did too or is not there.
+    /// A step failed, and `catch` failed too or is not there.
     case failed
     case cancelled
 

@@ -19,14 +19,14 @@ package enum OperationStep: Sendable {
 }
 
 extension OperationStep {
-    /// The properties that the step's value shows, beside those that the previous value shows:
-    /// names, or what names begin with.
+    /// The properties that the step's value shows, besides those that the previous value shows:
+    /// names, or prefixes of names.
     ///
-    /// Who may not read them may not make the step.
+    /// A caller that may not read them may not make the step.
     package var shown: [PropertyName] {
         switch self {
         case .change(let step, _):
-            // As an answer, and the value that a touch leaves.
+            // Steps that answer with the value, and a touch, whose result is the unchanged value.
             step.action.reads || step.action.touches ? [step.name] : []
         case .transaction(let transaction): transaction.shown
         case .wait, .importing, .compare, .fetch: []
@@ -35,7 +35,7 @@ extension OperationStep {
 
     /// Whether the step uses the previous step's value.
     ///
-    /// One that only waits passes it on.
+    /// A step that only waits passes it on.
     var takesPrevious: Bool {
         switch self {
         case .change(_, let takesPrevious): takesPrevious
@@ -45,7 +45,7 @@ extension OperationStep {
     }
 }
 
-/// What a step of the kind `compare` measures.
+/// The measurement of a step of the kind `compare`.
 package struct ComparisonRequest: Sendable, Hashable {
     package static let threadsMax = 64
     package static let seconds = 0.1...60.0

@@ -8,9 +8,9 @@ package import LatchkeyStore
 package struct OperationValue: @unchecked Sendable {
     package let bytes: UnsafeRawBufferPointer
     let owner: AnyObject
-    /// The properties that it shows: names, or what names begin with, in memory of their own.
+    /// The properties that it shows: names, or prefixes of names, in memory of their own.
     ///
-    /// Who may not read them may not see it.
+    /// A caller that may not read them may not see it.
     package let shown: [PropertyName]
 
     /// Borrows bytes that the owner keeps.
@@ -35,7 +35,7 @@ package struct OperationValue: @unchecked Sendable {
         unsafe self.init(property.valueBytes, owner: property.owner, shown: shown)
     }
 
-    /// The memory that counts towards the bound.
+    /// The memory that counts towards the limit.
     var byteCount: Int {
         unsafe shown.reduce(bytes.count) { unsafe $0 + $1.bytes.count }
     }

@@ -2,7 +2,7 @@ internal import CLatchkeyFetch
 internal import Glibc
 internal import LatchkeySettings
 
-/// Why a fetch did not succeed.
+/// The reason why a fetch did not succeed.
 package enum FetchFailure: Error, Hashable, Sendable {
     /// The text is not a URL, or one with a user name.
     case notURL
@@ -14,7 +14,7 @@ package enum FetchFailure: Error, Hashable, Sendable {
     /// The server answered with a status other than 2xx.
     case status(Int)
     case notJSON
-    /// There was no answer, with libcurl's sentence.
+    /// There was no answer, with libcurl's message.
     case unreachable(String)
     case cancelled
 }
@@ -23,8 +23,8 @@ package enum FetchFailure: Error, Hashable, Sendable {
 ///
 /// A URL is allowed if its scheme is http or https, and the limits list its host and port. This
 /// holds for each redirect, too. The name is resolved by libcurl, and the address is checked when
-/// the connection to it is made. So there is no moment at which another answer of a name server
-/// could lead elsewhere.
+/// the connection to it is made. So a second, different answer of a name server cannot lead
+/// elsewhere.
 ///
 /// **Design.** Everything happens on the calling thread, which C calls back. The context of these
 /// calls is this object, which outlives them.
@@ -37,8 +37,8 @@ package final class Fetch {
     private let isCancelled: () -> Bool
 
     /// - Parameters:
-    ///   - limits: Where may be fetched from, and how much.
-    ///   - traceparent: The valid value of the field that is sent, if one is.
+    ///   - limits: The hosts to fetch from, and the limits of a fetch.
+    ///   - traceparent: The valid value of the field to send, if there is one.
     ///   - isCancelled: Asked at least every 50 milliseconds.
     package init(
         _ limits: FetchLimits,

@@ -36,12 +36,11 @@ struct FetchAddress: Hashable, Sendable {
         return unsafe String(cString: written)
     }
 
-    /// Whether the address can be reached by everybody, after IANA's registries of special-purpose
-    /// addresses.
+    /// Whether the address is public, by IANA's registries of special-purpose addresses.
     ///
-    /// Not: loopback, private, link-local, shared, multicast, unique-local, and all that are for
-    /// documentation, benchmarks or translation. An address of version 6 that contains one of
-    /// version 4 never is, because a translator could lead it anywhere.
+    /// Not public: loopback, private, link-local, shared, multicast, unique-local, and all
+    /// addresses for documentation, benchmarks or translation. An address of version 6 that
+    /// contains one of version 4 never is, because a translator could lead it anywhere.
     var isGlobal: Bool {
         isVersion6 ? isGlobalVersion6 : !Self.specialVersion4.contains { contains($0) }
     }
@@ -60,11 +59,11 @@ struct FetchAddress: Hashable, Sendable {
         Block(start: [192, 88, 99], bits: 24), Block(start: [192, 168], bits: 16),
         Block(start: [192, 175, 48], bits: 24), Block(start: [198, 18], bits: 15),
         Block(start: [198, 51, 100], bits: 24), Block(start: [203, 0, 113], bits: 24),
-        // Multicast, and what is reserved above it.
+        // Multicast, and the reserved block above it.
         Block(start: [224], bits: 3),
     ]
 
-    /// What is special inside 2000::/3, outside of which nothing is global unicast.
+    /// The special blocks inside 2000::/3; outside of it, nothing is global unicast.
     private static let specialVersion6 = [
         // Protocol assignments, Teredo among them; documentation; 6to4; segment routing.
         Block(start: [0x20, 0x01, 0x00], bits: 23),

@@ -4,9 +4,9 @@ internal import Synchronization
 /// The place of one operation in Foundation's `OperationQueue`.
 ///
 /// **Design.** A concurrent operation: `start` begins the steps and returns, and the operation is
-/// executing until ``leave()``. So the queue counts an operation whose step waits, and no thread
-/// waits with it. The phase is one atomic number: written by the thread that starts or ends the
-/// operation, read by the queue. `releasing` and `acquiring` pair with each other.
+/// executing until ``leave()``. So the queue counts an operation whose step waits, but no thread
+/// waits. The phase is one atomic number: written by the thread that starts or ends the operation,
+/// read by the queue. `releasing` and `acquiring` pair with each other.
 ///
 /// SAFETY: `@unchecked Sendable`, as the superclass is; all fields are constant or atomic.
 final class OperationRun: Operation, @unchecked Sendable {
@@ -19,7 +19,8 @@ final class OperationRun: Operation, @unchecked Sendable {
     private let phase = Atomic<Int>(Phase.waiting)
     private let body: @Sendable (OperationRun) -> Void
 
-    /// Makes a run whose `body` is called when the queue starts it, and has ``leave()`` called.
+    /// Makes a run whose `body` is called when the queue starts it, and must have ``leave()``
+    /// called.
     init(_ priority: OperationPriority, _ body: @escaping @Sendable (OperationRun) -> Void) {
         self.body = body
         super.init()

@@ -3,18 +3,18 @@ internal import LatchkeySettings
 internal import LatchkeyStore
 internal import LatchkeySync
 
-/// The operations of a service: accepts them, executes them in the background, and keeps what
-/// became of them.
+/// The operations of a service: accepts them, executes them in the background, and keeps their
+/// outcomes.
 ///
 /// **Design.** One lock guards the board, which decides, and the runs, timers and observers. It is
-/// never held while something is called: a change of the board returns actions, which are done
-/// behind it. Foundation's `OperationQueue` chooses the next operation by priority and bounds how
-/// many execute. Delays and dependencies are the board's: an operation comes into the queue when it
-/// can execute, so the queue keeps no ended operation for the sake of others, and a failure can
-/// cancel those that wait. Promised: each change of state is seen once and in order by an observer.
-/// Not promised: the order of operations of one priority that get ready at the same time.
+/// never held while something is called: a change of the board returns actions, which are taken
+/// after the lock is released. Foundation's `OperationQueue` chooses the next operation by priority
+/// and limits how many execute. The board has delays and dependencies: an operation enters the
+/// queue when it can execute, so the queue keeps no ended operation for others, and a failure can
+/// cancel waiting ones. Promised: each change of state is seen once and in order by an observer.
+/// Not promised: the order of operations of one priority that become ready at the same time.
 package final class Operations: Sendable {
-    /// What is called when there are new events of an operation.
+    /// Is called when there are new events of an operation.
     ///
     /// It must not block.
     package typealias Observer = @Sendable () -> Void
@@ -50,7 +50,7 @@ package final class Operations: Sendable {
         return accepted
     }
 
-    /// The operation; nil if there is none, or none any more.
+    /// The operation; nil if it does not exist, or was forgotten.
     package func operation(_ id: OperationID) -> OperationSnapshot? {
         contents.read { $0.board.operation(id) }
     }
@@ -73,7 +73,7 @@ package final class Operations: Sendable {
 
     /// Cancels an operation, which then stops as soon as its step can.
     ///
-    /// What its steps have done stays. An operation that has ended stays as it is. Nil if there is
+    /// The effects of its steps stay. An operation that has ended stays as it is. Nil if there is
     /// no such operation.
     package func cancel(_ id: OperationID) -> OperationSnapshot? {
         let time = environment.clock.now()
@@ -85,7 +85,7 @@ package final class Operations: Sendable {
         return cancelled ?? operation(id)
     }
 
-    /// Accepts nothing more, and cancels all operations.
+    /// Accepts no more operations, and cancels all.
     ///
     /// Returns when they have ended, or after this time.
     package func drain(within limit: Duration) {
@@ -112,9 +112,9 @@ package final class Operations: Sendable {
         }
     }
 
-    /// Has a closure called after each change of an operation, until it is forgotten.
+    /// Calls a closure after each change of an operation, until it is forgotten.
     ///
-    /// - Returns: What ends the observation.
+    /// - Returns: A closure that ends the observation.
     package func observe(_ id: OperationID, _ observer: @escaping Observer) -> Observer {
         let key = contents.write { contents in
             contents.observerCount += 1
@@ -139,7 +139,7 @@ extension Operations {
         perform(contents.write { body(&$0.board) })
     }
 
-    /// Does what a change of the board asks for, and forgets what is over its bounds then.
+    /// Takes the actions of a change of the board, and then forgets operations over the limits.
     private func perform(_ actions: [OperationBoard.Action]) {
         for action in actions { perform(action) }
         for action in contents.write({ $0.board.trim() }) { perform(action) }

@@ -2,17 +2,17 @@ internal import Dispatch
 
 /// The steps of one operation, made one after the other: a chain of promises.
 ///
-/// Each step is given the value of the one before it. After an error come the steps of `catch`,
-/// whose first one is given the error.
+/// Each step is given the value of the one before it. After an error come the steps of `catch`; the
+/// first one is given the error.
 ///
 /// **Design.** A serial queue of the operation makes the steps, so that at most one thread works
-/// for it, and one of its own while it is busy: a step that blocks delays no other operation. A
-/// step may complete at once or later, on any thread. What follows is done on the queue, because
-/// that thread may be one that serves requests, and so that no step is made inside of another.
+/// for it, and no other operation uses that thread meanwhile: a step that blocks delays no other
+/// operation. A step may complete at once or later, on any thread. The next step is made on the
+/// queue, because that thread may serve requests, and because no step may be made inside another.
 ///
 /// SAFETY: `@unchecked Sendable` because `position` is used on the queue alone.
 final class StepChain: @unchecked Sendable {
-    /// Where a chain is.
+    /// The place that a chain has reached.
     private struct Position {
         var steps: [OperationStep]
         /// How many steps come before those of `steps`: the failed one and those before it.
@@ -27,7 +27,7 @@ final class StepChain: @unchecked Sendable {
 
     private let id: OperationID
     private let cancellation: Cancellation
-    /// Keeps what the steps borrow.
+    /// Keeps the memory that the steps borrow.
     private let plan: OperationPlan
     private let environment: OperationEnvironment
     private let advance: @Sendable (Int, Int, Double) -> Void
@@ -36,9 +36,9 @@ final class StepChain: @unchecked Sendable {
     private var position: Position
 
     /// - Parameters:
-    ///   - id: Of the operation.
+    ///   - id: The identifier of the operation.
     ///   - plan: The steps.
-    ///   - environment: What the steps use.
+    ///   - environment: The environment that the steps use.
     ///   - cancellation: The wish to stop.
     ///   - advance: Called with the number of a step, that of all steps, and the progress.
     ///   - end: Called once, at the end.
@@ -80,7 +80,7 @@ final class StepChain: @unchecked Sendable {
             report: { [weak self] in self?.show($0) },
             resume: { [queue] in queue.async(execute: $0) }
         ).make { result in
-            // At once, so that the answer to a client that cancels says it.
+            // At once, so that the answer to a client that cancels shows it.
             if case .failure(.cancelled) = result { return self.end(.cancelled) }
             self.queue.async { self.take(result) }
         }
@@ -106,7 +106,7 @@ final class StepChain: @unchecked Sendable {
         }
     }
 
-    /// Shows how much of the step that is being made is done.
+    /// Reports how much of the current step is done.
     private func show(_ part: Double) {
         let (done, count) = (position.done, position.stepCount)
         advance(done + 1, count, (Double(done) + min(1, max(0, part))) / Double(count))

@@ -1,6 +1,6 @@
 internal import LatchkeySync
 
-/// The wish that an operation stops, which its steps look at or are told of.
+/// The request that an operation stops; its steps poll it or are told.
 ///
 /// **Design.** One lock guards both fields. The closure is called without it, at most once.
 package final class Cancellation: Sendable {
@@ -15,7 +15,7 @@ package final class Cancellation: Sendable {
 
     package var isCancelled: Bool { wish.read { $0.isCancelled } }
 
-    /// Has a closure called when the operation is to stop: at once if it is already.
+    /// Calls a closure when the operation is to stop: at once if it was told already.
     ///
     /// It replaces the closure of an earlier step.
     func onCancel(_ stop: (@Sendable () -> Void)?) {

@@ -2,10 +2,10 @@ internal import Dispatch
 internal import LatchkeySettings
 internal import LatchkeyStore
 
-/// Where operations get the time from, and how they wait.
+/// The clock and the timers of operations.
 ///
 /// **Design.** The system's clock has one queue for all timers, which are the kernel's: a delay
-/// holds no thread. What a timer calls must not block.
+/// holds no thread. The closure of a timer must not block.
 package struct OperationClock: Sendable {
     let now: @Sendable () -> Timestamp
     /// Calls a closure once after a time, unless the timer is stopped before.
@@ -21,7 +21,7 @@ package struct OperationClock: Sendable {
 
 /// A timer that was started.
 package struct OperationTimer: Sendable {
-    /// Keeps the timer from calling; does nothing if it has called.
+    /// Prevents the call of the timer; does nothing if it has called.
     let stop: @Sendable () -> Void
 }
 

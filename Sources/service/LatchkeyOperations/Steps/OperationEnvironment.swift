@@ -1,10 +1,10 @@
 package import LatchkeyStore
 
-/// What operations use from outside.
+/// The things that operations use from outside.
 package struct OperationEnvironment: Sendable {
     /// Compares strategies and returns a report in JSON, or a sentence that says why it cannot.
     ///
-    /// It may block, asks often whether it is cancelled, and says how much of it is done.
+    /// It may block, polls `isCancelled` often, and reports its progress.
     package typealias Compare =
         @Sendable (
             ComparisonRequest,
@@ -13,14 +13,14 @@ package struct OperationEnvironment: Sendable {
         ) -> Result<[UInt8], ComparisonFailure>
 
     let clock: OperationClock
-    /// Makes a change, or says why not.
+    /// Makes a change, or gives the reason why not.
     let commit:
         @Sendable (Change, _ owner: String?, @escaping @Sendable (CommitResult) -> Void) -> Void
-    /// Finds a property, or says why not.
+    /// Finds a property, or gives the reason why not.
     let look: @Sendable (PropertyName, @escaping @Sendable (LookResult) -> Void) -> Void
     /// An error as the JSON text that the first step of `catch` is given.
     let describe: @Sendable (OperationFailure) -> [UInt8]
-    /// Is told what steps write.
+    /// Is told the writes of steps.
     let observe: (@Sendable (OperationWrite) -> Void)?
     let compare: Compare?
     let fetching: FetchLimits
@@ -28,13 +28,14 @@ package struct OperationEnvironment: Sendable {
     let depthMax: Int
 
     /// - Parameters:
-    ///   - look: Finds a property. What it throws is a backlog that is full.
-    ///   - commit: Makes a change in the name of an operation's owner. The same.
+    ///   - look: Finds a property. It throws if a backlog is full.
+    ///   - commit: Makes a change in the name of an operation's owner. It throws if a backlog is
+    ///     full.
     ///   - clock: Times the steps.
     ///   - depthMax: How deep values can nest.
-    ///   - fetching: The bounds of steps that fetch.
+    ///   - fetching: The limits of steps that fetch.
     ///   - compare: Compares strategies, if operations can.
-    ///   - observe: Is told what steps write, on any thread, before the operation goes on.
+    ///   - observe: Is told the writes of steps, on any thread, before the operation goes on.
     ///   - describe: Makes a JSON text of an error.
     package init(
         look:
@@ -77,13 +78,13 @@ package struct OperationEnvironment: Sendable {
     }
 }
 
-/// What a look found.
+/// The result of a look.
 typealias LookResult = Result<Property?, OperationFailure>
 
-/// What a change led to.
+/// The result of a change.
 typealias CommitResult = Result<Commit, OperationFailure>
 
-/// Why a comparison was not made.
+/// The reason why a comparison was not made.
 package struct ComparisonFailure: Error, Sendable {
     /// A sentence.
     package let message: String

@@ -61,10 +61,10 @@ extension StepExecution {
 
 /// The lines of an import step, batch after batch.
 ///
-/// The line at the end of an export need not be there: an array of properties is no export. It is
-/// checked if it is.
+/// The line at the end of an export can be missing, because an array of properties is not an
+/// export. If it is there, it is checked.
 ///
-/// SAFETY: `@unchecked Sendable` because one thread after the other uses it: a batch is taken when
+/// SAFETY: `@unchecked Sendable` because threads use it one after the other: a batch is taken when
 /// the one before it is committed.
 private final class ImportedLines: @unchecked Sendable {
     static let batchLinesMax = 128
@@ -77,7 +77,7 @@ private final class ImportedLines: @unchecked Sendable {
     }
 
     private let depthMax: Int
-    /// The text or the array, and what keeps it in its place.
+    /// The text or the array, and the owner of its memory.
     private let value: OperationValue
     private var source: Source
     private var line = 0

@@ -2,7 +2,7 @@ internal import LatchkeyJSON
 internal import LatchkeyStore
 internal import LatchkeySync
 
-/// What a step led to.
+/// The result of a step.
 typealias StepResult = Result<OperationValue?, OperationFailure>
 
 /// Makes one step.
@@ -14,18 +14,18 @@ struct StepExecution: Sendable {
     /// The operation's identifier.
     let id: OperationID
     let plan: OperationPlan
-    /// Says how much of the step is done, from 0 to 1; not after its completion.
+    /// Reports how much of the step is done, from 0 to 1; not after its completion.
     let report: @Sendable (Double) -> Void
     /// Calls a closure on the operation's own thread.
     let resume: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    /// The properties that what the step takes of the previous value shows.
+    /// The properties that the step shows of the previous value.
     var taken: [PropertyName] { step.takesPrevious ? previous?.shown ?? [] : [] }
 
     /// The properties that the step's value shows, in memory of their own.
     private var shown: [PropertyName] { step.shown.map { $0.copy() } + taken }
 
-    /// Makes the step and calls `completion` once, at once or later, on any thread.
+    /// Makes the step and calls `completion` once, now or later, on any thread.
     func make(_ completion: @escaping @Sendable (StepResult) -> Void) {
         if let reason = plan.refusal(step, taken) {
             let failure = OperationFailure.notAllowed(reason)
@@ -61,7 +61,7 @@ struct StepExecution: Sendable {
         }
     }
 
-    /// Tells what a change led to.
+    /// Tells the result of a change.
     private func observe(_ result: CommitResult, _ name: PropertyName? = nil) {
         switch result {
         case .success(let commit): observe(.committed(commit), name)

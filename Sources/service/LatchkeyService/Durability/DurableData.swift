@@ -6,8 +6,8 @@ internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// What a service with `--data` has beside its store: the files, and the hook that withholds what
-/// is not written.
+/// The data of a service with `--data`, beside its store: the files, and the hook that withholds
+/// unwritten commits.
 ///
 /// **Design.** A commit is given to the hook by the thread that made it, and by the hook to the
 /// files, whose writer releases it.
@@ -59,15 +59,15 @@ struct DurableData: Sendable {
         }
     }
 
-    /// Why no change is accepted now: none can be written, or none ever will be.
+    /// The reason why no change is accepted now: none can be written, or none ever will be.
     var refusal: @Sendable () -> Unavailability? {
         { [persistence] in persistence.unavailability }
     }
 
     /// Gives the store the state of the files, and the journal the history.
     ///
-    /// - Throws: What the files lack, or ``PersistenceFailure/Code/stopped`` once a signal has come
-    ///   that ends the service: no thread waits for one yet.
+    /// - Throws: The fault of the files, or ``PersistenceFailure/Code/stopped`` once a signal has
+    ///   come that ends the service: no thread waits for one yet.
     func recover(
         _ store: PropertyStore,
         journal: Journal,
@@ -105,7 +105,7 @@ struct DurableData: Sendable {
             readiness.add(commits.reduce(0) { $0 + $1.effects.count })
         }
         let (time, now) = (Timestamp(milliseconds: last), StoreClock.system.now())
-        // Behind the last commit, revisions can have been skipped.
+        // Revisions after the last commit can have been skipped.
         let end = StoredCommit(revision: persistence.lastRevision, time: time, effects: [])
         if end.revision > replayed {
             Self.wait { done in store.replay([end]) { _ in done() } }
@@ -124,7 +124,7 @@ struct DurableData: Sendable {
         }
     }
 
-    /// Gives what was decided of requests with a key to those who repeat them.
+    /// Restores the decisions on requests with a key, for repeats of these requests.
     func restore(_ repetition: Repetition?) throws(PersistenceFailure) {
         guard let repetition else {
             return
@@ -132,11 +132,11 @@ struct DurableData: Sendable {
         try persistence.readNotes { _, time, bytes in repetition.restore(bytes, at: time) }
     }
 
-    /// Gives the table of a cluster what the notes of commits have.
+    /// Restores the table of a cluster from the notes of commits.
     func restore(_ keys: inout IdentityTable?) throws(PersistenceFailure) {
         guard keys != nil else { return }
         try persistence.readNotes { (revision, _, bytes) throws(PersistenceFailure) in
-            // Without it, this replica could make a change that the others do not.
+            // Without the note, this replica could make a change that the others do not make.
             guard keys?.restore(bytes) == true else {
                 throw PersistenceFailure(
                     .damaged,
@@ -146,9 +146,9 @@ struct DurableData: Sendable {
         }
     }
 
-    /// Begins to write what is committed from now on.
+    /// Begins to write the commits from now on.
     ///
-    /// `failed` is called when the process has to end, since the disk cannot be relied upon.
+    /// `failed` is called when the process has to end, because the disk is unreliable.
     func start(
         journal: Journal,
         keysLiveFor lifetime: Duration,
@@ -164,7 +164,7 @@ struct DurableData: Sendable {
         )
     }
 
-    /// Shows how the files are, and has them written to the end when the service ends.
+    /// Registers the metrics of the files, and writes all commits when the service ends.
     func register(in frame: ServiceFrame, logByteCountMax: Int) {
         DataMetrics.register(persistence, in: frame.registry)
         frame.bounds.add("max-wal-bytes", logByteCountMax) { [persistence] in

@@ -6,7 +6,7 @@ internal import LatchkeyHTTP
 /// Clients of the first port cannot take its connections, and a firewall can keep them away from
 /// it. It serves while the data is read and while the service drains.
 struct AdminServer: Sendable {
-    /// What it serves, of the routes of the service.
+    /// The routes of the service that it serves.
     static let patterns: Set = [
         "/healthz", "/readyz", "/metrics", "/version", "/debug/pprof/mutex", "/v1/strategies",
         "/v1/strategy", "/v1/contention", "/v1/contention/reset", "/v1/overview", "/v1/watches",
@@ -22,7 +22,7 @@ struct AdminServer: Sendable {
     ///   - http: The choices for the first port.
     ///   - port: 0 is a free one.
     ///   - router: The routes until ``open(_:)``.
-    ///   - frame: Of the service.
+    ///   - frame: The frame of the service.
     /// - Throws: ``StartFailure`` if it cannot listen.
     init(
         _ http: HTTPServerConfiguration,

@@ -2,7 +2,8 @@ internal import LatchkeyReplicas
 internal import LatchkeySettings
 
 extension ClusterAgreement {
-    /// That of a service with these choices, in the etcd with this cluster ID, if it is known.
+    /// The agreement of a service with these choices, in the etcd with this cluster ID, if it is
+    /// known.
     init(_ configuration: ServiceConfiguration, etcd: UInt64? = nil) {
         var settings: [String: String] = [:]
         for setting in ServiceConfiguration.settings where Self.names.contains(setting.name) {

@@ -3,13 +3,13 @@ internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyOperations
 
-/// The process's limit of file descriptors, raised to what the configuration needs.
+/// The process's limit of file descriptors, raised as the configuration needs.
 enum DescriptorLimit {
     /// Descriptors for short use: files under `/proc` for metrics, and libdispatch's own.
     private static let reserve = 32
-    /// What an operation that fetches has open at most: connections to two addresses of which the
-    /// first is taken, two pairs of sockets by which libcurl wakes its threads, and the sockets or
-    /// files of the thread that resolves the name.
+    /// The maximum of open descriptors of an operation that fetches: connections to two addresses
+    /// of which the first is taken, two pairs of sockets by which libcurl wakes its threads, and
+    /// the sockets or files of the thread that resolves the name.
     private static let operationCount = 8
 
     /// Raises the soft limit as far as the configuration needs.

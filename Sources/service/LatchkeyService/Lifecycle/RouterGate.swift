@@ -12,18 +12,18 @@ internal import Synchronization
 final class RouterGate: Sendable {
     private let current: Atomic<Unmanaged<Router>>
 
-    /// Whether the disk is full, and writes that are decided wait for room.
+    /// Whether the disk is full, and decided writes wait for room.
     let isHeld: @Sendable () -> Bool
 
     /// - Parameters:
     ///   - router: The routes until ``open(_:)``.
-    ///   - isHeld: Whether writes that are decided wait for room on the disk.
+    ///   - isHeld: Whether decided writes wait for room on the disk.
     init(_ router: Router, isHeld: @escaping @Sendable () -> Bool = { false }) {
         self.isHeld = isHeld
         unsafe current = Atomic(Unmanaged.passRetained(router))
     }
 
-    /// Listens, and serves what the gate has.
+    /// Listens, and serves the routes of the gate.
     func listen(
         _ http: HTTPServerConfiguration,
         _ log: Log

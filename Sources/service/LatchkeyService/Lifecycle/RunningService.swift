@@ -11,7 +11,7 @@ internal import LatchkeyWatches
 ///
 /// **Design.** A process has one service. Its parts refer to each other in cycles (the metrics to
 /// the server, the server to the routes, these to the metrics and the store), so they are freed
-/// with the process. All are made at start, so what is kept does not grow.
+/// with the process. All are made at start, so the kept memory does not grow.
 package final class RunningService: Sendable {
     private let server: HTTPServer
     private let admin: AdminServer?
@@ -31,16 +31,16 @@ package final class RunningService: Sendable {
     /// The second port, if there is one.
     package var adminPort: UInt16? { admin?.port }
 
-    /// Starts to listen and serve.
+    /// Starts listening and serving.
     ///
-    /// With data on disk it listens at once, and refuses requests until the data is read. Each part
-    /// says where it is made what it shows, what bounds it, and what it ends.
+    /// With data on disk it listens at once, and refuses requests until the data is read. The code
+    /// that makes a part registers its metrics, its limits and its end.
     ///
     /// - Parameters:
     ///   - choices: The configuration.
     ///   - recorder: Records the operations, if there is one.
     ///   - failed: Called on any thread when the service has to end at once, by ``drain(within:)``
-    ///     in no time, since the disk cannot be relied upon.
+    ///     without waiting, because the disk is unreliable.
     /// - Throws: ``StartFailure`` if the service cannot listen, or cannot read its data.
     package init(
         _ choices: ServiceConfiguration,
@@ -104,7 +104,7 @@ package final class RunningService: Sendable {
             admin?.open(choices.router(table, isAdmin: true))
             server = if let early { early } else { try gate.listen(choices.http, in: frame) }
             state = ServiceState(choices, made, watches, operations, strategy, server, audit, frame)
-            // After the gate and the port: who is told that the service is ready sends requests.
+            // After the gate and the port: clients of a ready service send requests.
             readiness.opens()
         } catch {
             early?.stop(within: .zero)
@@ -118,7 +118,7 @@ package final class RunningService: Sendable {
 
     /// Reads the files of tokens and certificates again: now, or if they have changed.
     ///
-    /// A file that is not right leaves everything as it was; the log says so.
+    /// An invalid file leaves everything as it was; the log says so.
     package func reload(onlyIfChanged: Bool, _ log: Log) {
         reloadTokens(onlyIfChanged: onlyIfChanged, log)
         reloadCertificate(onlyIfChanged: onlyIfChanged, log)
@@ -139,7 +139,7 @@ package final class RunningService: Sendable {
         }
     }
 
-    /// Watches and long polls of those who may not read that any more end.
+    /// Ends watches and long polls whose tokens no longer allow them.
     private func reloadTokens(onlyIfChanged: Bool, _ log: Log) {
         guard let access else { return }
         do throws(AccessFileError) {
@@ -156,12 +156,12 @@ package final class RunningService: Sendable {
         cluster?.reload()
     }
 
-    /// Opens the audit log anew.
+    /// Reopens the audit log.
     package func reopenAudit() {
         audit?.reopen()
     }
 
-    /// Says that the service is not ready any more, and serves on.
+    /// Shows that the service is not ready any more, and serves on.
     package func announceEnd() {
         readiness.drains()
     }
@@ -173,14 +173,14 @@ package final class RunningService: Sendable {
         state.write(to: log)
     }
 
-    /// Stops listening, lets the requests in flight finish, writes what is committed, and ends the
+    /// Stops listening, lets the requests in flight finish, writes all commits, and ends the
     /// service.
     ///
     /// Blocks for at most the configured time and a fraction of a second, unless the strategy
     /// blocks a thread that serves, or the disk is slow. Call it once.
     ///
-    /// - Parameter time: For the requests in flight, instead of the configured one.
-    /// - Returns: What became of the requests, and of the data.
+    /// - Parameter time: The time for the requests in flight, instead of the configured one.
+    /// - Returns: The outcome for the requests and the data.
     package func drain(within time: Duration? = nil) -> Drained {
         closing.end(within: time ?? drainTime)
     }

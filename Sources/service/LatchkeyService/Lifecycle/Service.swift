@@ -22,18 +22,18 @@ package enum Service {
     /// Sent by the process to itself when the disk has failed.
     private static let failureSignal = SIGUSR2
 
-    /// How often the files of tokens and certificates are looked at.
+    /// How often the files of tokens and certificates are checked.
     private static let fileInterval = DispatchTimeInterval.seconds(1)
 
     /// Serves until SIGTERM or SIGINT, then drains.
     ///
-    /// SIGHUP has the files of tokens and certificates read again, and those that say how etcd is
-    /// reached, and the audit log opened anew. SIGUSR1 has the state written to the log.
+    /// SIGHUP rereads the files of tokens and certificates, and those with the addresses of etcd,
+    /// and reopens the audit log. SIGUSR1 writes the state to the log.
     ///
     /// Call it on the main thread before there are other threads, so that they inherit its signal
     /// mask. Prints one line on standard output when the service is ready.
     ///
-    /// A write or a sync that has failed ends the service at once; not a full disk.
+    /// A failed write or sync ends the service at once; a full disk does not.
     ///
     /// - Returns: The exit status: 0 after an end that was asked for, also if requests or answers
     ///   were cut off, which the log says; 3 if not all changes could be written because the disk
@@ -78,7 +78,7 @@ package enum Service {
         }
         announce(configuration, port: instance.port, output, log)
         serve(instance, until: signals, failure, delay: configuration.shutdownDelay, log)
-        // The answers of who waits are not known: they wait for no time.
+        // The answers to waiting requests are not known: do not wait for them.
         let drainTime = failure.isNoted ? .zero : configuration.drainTime
         log.write(.info, "draining", ["seconds": "\(drainTime.components.seconds)"])
         // The next signal has its default action: it ends the process at once.
@@ -103,7 +103,8 @@ package enum Service {
             return cutOff.isDiskFull ? 3 : 1
         }
         guard cutOff.requestCount == 0, cutOff.answerCount == 0 else {
-            // Who asked for the end chose its time: to a unit, another status would be a failure.
+            // The end was asked for, and its time chosen: systemd would treat another status as a
+            // failure.
             log.write(
                 .warning,
                 "stopped before all was answered",
@@ -127,14 +128,14 @@ package enum Service {
 
         /// Wakes the main thread.
         ///
-        /// The signal stays blocked, so that it ends nothing by itself.
+        /// The signal stays blocked, so that it does not end the process.
         func note() {
             noted.store(true, ordering: .releasing)
             kill(getpid(), Service.failureSignal)
         }
     }
 
-    /// Logs what was set that may be a mistake.
+    /// Logs settings that may be a mistake.
     private static func warn(of configuration: ServiceConfiguration, _ log: Log) {
         for reason in configuration.startWarnings {
             log.write(.warning, "unknown variable", ["reason": reason])
@@ -154,7 +155,7 @@ package enum Service {
 
     /// Waits for the signal that ends the service, and then for the delay or the next signal.
     ///
-    /// Reads files again that have changed meanwhile.
+    /// Rereads files that have changed meanwhile.
     private static func serve(
         _ instance: RunningService,
         until signals: sigset_t,
@@ -162,7 +163,7 @@ package enum Service {
         delay: Duration,
         _ log: Log
     ) {
-        // Not this thread: a file system that hangs must not keep SIGTERM from being heard.
+        // Not this thread: a hanging file system must not prevent the handling of SIGTERM.
         let queue = DispatchQueue(label: "latchkey.files")
         let timer = DispatchSource.makeTimerSource(queue: queue)
         if instance.readsFiles {
@@ -208,12 +209,12 @@ package enum Service {
                 signal = unsafe sigwaitinfo(&signals, nil)
             }
             if EndingSignals.ofServices.contains(signal) || failure.isNoted { return }
-            // Else the wait was interrupted.
+            // Otherwise the wait was interrupted.
             if signal > 0, signal != failureSignal { act(signal) }
         }
     }
 
-    /// Says that the service is ready, and where, and whether its state is kept.
+    /// Announces that the service is ready, with its address, and whether its state is kept.
     private static func announce(
         _ configuration: ServiceConfiguration,
         port: UInt16,

@@ -27,7 +27,7 @@ extension ServiceConfiguration {
         )
     }
 
-    /// Listens on the second port, if there is one, for what the table has so far.
+    /// Listens on the second port, if there is one, with the routes that the table has so far.
     func startAdmin(
         _ table: RouteTable,
         in frame: ServiceFrame
@@ -48,13 +48,13 @@ extension ServiceConfiguration {
             let start = try cluster.prepare(agreement, nil)
             return try openData(log, startingAt: start)
         }
-        // They have a start, and say which etcd is theirs.
+        // The data have a start revision, and name their etcd.
         let data = try openData(log, startingAt: chosenStart)
         _ = try cluster.prepare(agreement, data.persistence)
         return data
     }
 
-    /// What this service would agree on with other replicas.
+    /// The settings that this service would agree on with other replicas.
     private func agreement(etcd: UInt64) -> ClusterAgreement { ClusterAgreement(self, etcd: etcd) }
 
     private func openData(
@@ -68,7 +68,8 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The same with bodies that are no longer than a value can be, and the other way round.
+    /// The same with limits that agree: no body is longer than a value can be, and no value is
+    /// longer than a body.
     var withStorableBodies: Self {
         var configuration = self
         if !persistence.path.isEmpty {
@@ -78,7 +79,7 @@ extension ServiceConfiguration {
         return configuration
     }
 
-    /// What follows another service; nil if this one leads.
+    /// The follower of another service; nil if this service leads.
     func follower(in frame: ServiceFrame) throws(StartFailure) -> Follower? {
         guard follow.isOn else { return nil }
         try follow.peers.check()
@@ -88,7 +89,7 @@ extension ServiceConfiguration {
         return follower
     }
 
-    /// What makes the service a replica of a cluster; nil if it is none.
+    /// The cluster of this replica; nil if the service is not a replica.
     func openCluster(in frame: ServiceFrame) throws(StartFailure) -> Cluster? {
         guard cluster.isOn else { return nil }
         let replica = try Cluster(cluster, folder: persistence.path, frame.log)
@@ -97,7 +98,8 @@ extension ServiceConfiguration {
         return replica
     }
 
-    /// The checks, among them how far the state is level with that of others, if there are some.
+    /// The checks; one of them is whether the state is up to date with that of others, if there are
+    /// some.
     func readiness(
         _ follow: FollowState?,
         _ cluster: ClusterState?,
@@ -115,7 +117,7 @@ extension ServiceConfiguration {
         return readiness
     }
 
-    /// Whether other machines can reach the service, and everybody may do everything.
+    /// Whether other machines can reach the service, and every client may do everything.
     package var isInsecure: Bool {
         access.tokenFile.isEmpty && AllowedHosts.isLoopback(http.host) == false
     }
@@ -164,12 +166,12 @@ extension ServiceConfiguration {
         }
     }
 
-    /// What counts requests, and writes their lines into the audit log, if there is one.
+    /// The counters of requests, which also write their lines into the audit log, if there is one.
     ///
     /// - Parameters:
     ///   - audit: Nil without an audit log.
     ///   - age: How old the state can be; nil if it is that of this service alone.
-    ///   - frame: Of the service.
+    ///   - frame: The frame of the service.
     /// - Returns: The counters, without any route yet.
     func metrics(
         _ audit: AuditLog?,
@@ -192,10 +194,10 @@ extension ServiceConfiguration {
     /// The steps of requests, without those of reads.
     ///
     /// - Parameters:
-    ///   - access: Who may do what; nil if everybody may do everything.
-    ///   - leader: Refuses what is a leader's to do; nil if the service leads.
+    ///   - access: The rights of tokens; nil if every client may do everything.
+    ///   - leader: Refuses requests for a leader; nil if the service leads.
     ///   - repetition: Nil if `Idempotency-Key` is switched off.
-    ///   - frame: Of the service.
+    ///   - frame: The frame of the service.
     /// - Returns: The steps.
     func steps(
         _ access: AccessControl?,
@@ -213,8 +215,8 @@ extension ServiceConfiguration {
 }
 
 extension ServiceConfiguration {
-    /// How many threads a service must be able to have: its event loops, and those that
-    /// ARCHITECTURE.md lists beside them.
+    /// How many threads a service must be able to have: its event loops, and the others that
+    /// ARCHITECTURE.md lists.
     package var threadCount: Int { http.eventLoopCount + 16 }
 }
 
@@ -229,7 +231,7 @@ extension Fingerprint.Context {
 }
 
 extension HTTPServerConfiguration {
-    /// With problem details for the answers that the server makes by itself.
+    /// With problem details for the answers that the server itself makes.
     var withProblemBodies: Self {
         var server = self
         server.timeoutBody = Problem.requestTimeout.text
@@ -243,7 +245,7 @@ extension HTTPServerConfiguration {
 }
 
 extension Problem {
-    /// The answer to a read that waits for what a full disk does not take.
+    /// The answer to a read that waits for commits that a full disk does not take.
     static var held: String {
         let detail =
             "The disk of the server is full, and what this answer depends on is not written yet. "

@@ -15,10 +15,10 @@ extension ServiceConfiguration {
     ///
     /// - Parameters:
     ///   - store: The store, as requests use it.
-    ///   - made: The same, and what it was made with.
-    ///   - watches: Those of the store.
-    ///   - cluster: What makes the service a replica of a cluster.
-    ///   - frame: Of the service.
+    ///   - made: The same store, and the parts it was made with.
+    ///   - watches: The watches of the store.
+    ///   - cluster: The cluster of this replica, or nil.
+    ///   - frame: The frame of the service.
     ///   - table: The table.
     func addStoreRoutes(
         _ store: ServedProperties,
@@ -53,7 +53,7 @@ extension ServiceConfiguration {
             lineByteCountMax: http.bodyBytesMax,
             unitsMax: storeLimits.changeUnitsMax,
             batchByteCountMax: (cluster?.bounds ?? LogBounds()).entryByteCountMax,
-            // Who has no place is not refused: its imports are slower.
+            // Without a place, an import is slower, not refused.
             places: frame.places(ImportBuffer.longCountMax)
         ).add(to: &table)
     }

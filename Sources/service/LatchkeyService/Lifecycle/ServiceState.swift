@@ -8,15 +8,15 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import LatchkeyWatches
 
-/// The state of a running service for its log, for who operates it and asks with SIGUSR1.
+/// The state of a running service, which its operator has logged with SIGUSR1.
 ///
-/// Some fifteen lines, each written as soon as it is made: what keeps one from being made is seen
-/// by the line before. No part has a name or a value of a property. No lock is held that a request
-/// waits for longer than while it is counted.
+/// Some fifteen lines, each written as soon as it is made: if one cannot be made, the line before
+/// shows where. No part has a name or a value of a property. No lock that requests wait for is held
+/// longer than a count takes.
 struct ServiceState: Sendable {
     /// Longer values of settings are cut off.
     private static let valueLengthMax = 200
-    /// So many bounds are written: those that are nearest.
+    /// The number of limits that are written: the nearest ones.
     private static let boundCount = 10
 
     private let configuration: ServiceConfiguration
@@ -50,7 +50,7 @@ struct ServiceState: Sendable {
         bounds = frame.bounds
     }
 
-    /// Writes a line for each part, whatever the lowest level of the log is.
+    /// Writes a line for each part, at any lowest level of the log.
     func write(to log: Log) {
         for part in parts {
             log.writeAsked("state", [("part", part.name)] + part.fields())
@@ -167,10 +167,10 @@ struct ServiceState: Sendable {
         return fields
     }
 
-    /// The bounds that are nearest, and only those of which something is in use.
+    /// The nearest limits, and only those that are in use.
     private func nearBounds() -> [(String, String)] {
         var seen: Set<String> = []
-        // Of the quotas, the nearest.
+        // Only the nearest quota.
         return bounds.readings.filter { $0.used > 0 }.sorted { $0.share > $1.share }
             .filter { seen.insert($0.name).inserted }.prefix(Self.boundCount)
             .map { ($0.name, "\($0.used)/\($0.limit)") }

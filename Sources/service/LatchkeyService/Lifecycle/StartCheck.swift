@@ -9,14 +9,14 @@ internal import LatchkeySettings
 internal import LatchkeyStore
 internal import LatchkeyWatches
 
-/// What a start with a configuration would find, without starting.
+/// The faults that a start with a configuration would find, without starting.
 ///
-/// Each check calls what a start calls, or the part of it that changes nothing. So a folder is not
-/// made, no client can connect, and the files are as they were.
+/// Each check calls the code of a start, or the part of it that changes nothing. So no folder is
+/// made, no client can connect, and the files stay as they were.
 package struct StartCheck: Sendable {
-    /// Why the service would not start: sentences, one for each reason; empty if it would.
+    /// The reasons why the service would not start, a sentence each; empty if it would start.
     package private(set) var faults: [String] = []
-    /// What is allowed, and perhaps not meant.
+    /// Settings that are allowed, but perhaps a mistake.
     package private(set) var notes: [String] = []
 
     /// - Parameters:
@@ -112,7 +112,7 @@ package struct StartCheck: Sendable {
         }
     }
 
-    /// Bounds that others make useless.
+    /// Notes limits that others make useless.
     private mutating func checkBounds(_ configuration: ServiceConfiguration) {
         let store = configuration.storeLimits
         if configuration.http.bodyBytesMax > store.byteCountMax {

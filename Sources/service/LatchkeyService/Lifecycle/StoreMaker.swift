@@ -8,8 +8,8 @@ internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// Makes the store under the chosen strategy, with or without a meter, and gives it what there is
-/// on the disk, at the leader or in the log.
+/// Makes the store under the chosen strategy, with or without a meter, and loads it from the disk,
+/// the leader or the log.
 struct StoreMaker {
     private let configuration: ServiceConfiguration
     private let frame: ServiceFrame
@@ -19,10 +19,10 @@ struct StoreMaker {
 
     /// - Parameters:
     ///   - configuration: The choices.
-    ///   - frame: Of the service.
+    ///   - frame: The frame of the service.
     ///   - operating: Has the meters, and the profile.
     ///   - readiness: Is told how much of the data is read.
-    ///   - failed: Called when the process has to end, since the disk cannot be relied upon.
+    ///   - failed: Called when the process has to end, because the disk is unreliable.
     init(
         _ configuration: ServiceConfiguration,
         _ frame: ServiceFrame,
@@ -43,7 +43,7 @@ struct StoreMaker {
         let expiries: ExpiryQueue
         /// Nil unless the service keeps its data.
         let persistence: Persistence?
-        /// Puts changes into the log of a cluster; nil if the service is no replica of one.
+        /// Puts changes into the log of a cluster; nil if the service is not a replica of one.
         let replicated: ReplicatedStore?
     }
 
@@ -52,8 +52,8 @@ struct StoreMaker {
     /// - Parameters:
     ///   - repetition: Gets the answers that are kept; nil if `Idempotency-Key` is switched off.
     ///   - follower: Nil unless the service follows another one.
-    ///   - cluster: What makes the service a replica of a cluster.
-    /// - Returns: The store, and what changes it.
+    ///   - cluster: The cluster of this replica, or nil.
+    /// - Returns: The store, and the parts that change it.
     /// - Throws: If the data, the leader or the log are not there, or a signal has ended the wait.
     func make(
         _ repetition: Repetition?,
@@ -62,7 +62,7 @@ struct StoreMaker {
     ) throws(StartFailure) -> Made {
         let data = configuration.keepsData ? try configuration.openData(frame, cluster) : nil
         let seed = try follower?.seed()
-        // What was compacted is not in the history: 0 stands for the revision before that.
+        // The history has no compacted commits: 0 stands for the revision before them.
         let journal = Journal(
             configuration.historyLimits,
             after: data?.persistence.historyRevision ?? seed?.revision ?? configuration.chosenStart,
@@ -143,7 +143,7 @@ struct StoreMaker {
         }
     }
 
-    /// Gives the store what is on the disk.
+    /// Gives the store the data on the disk.
     ///
     /// - Returns: The keys of requests that all replicas of a cluster know.
     private func recover(

@@ -4,30 +4,30 @@ internal import Foundation
 internal import LatchkeyFrame
 internal import LatchkeyStrategies
 
-/// How the service is, and how it was in the last minutes: the figures of `GET /v1/overview`.
+/// The state of the service, now and in the last minutes: the figures of `GET /v1/overview`.
 ///
 /// **Design.** A timer on a queue of its own reads the counters that a scrape reads, every few
-/// seconds, and keeps a bounded number of points. So a request pays nothing for it, and a page can
+/// seconds, and keeps a limited number of points. So a request pays nothing for it, and a page can
 /// draw the last minutes at once. `state` is guarded by a lock that is held for the append or the
 /// copy of the points; no counter is read under it.
 final class Overview: Sendable {
-    /// Where the figures come from.
+    /// The sources of the figures.
     struct Sources: Sendable {
         var requests: @Sendable () -> RequestTotals
         var acquisitions: @Sendable () -> (acquisitions: UInt64, contended: UInt64)
         var gauges: @Sendable () -> Gauges
-        /// What somebody may see; nil where it is not counted.
+        /// The traffic that a caller may see; nil if it is not counted.
         var traffic: @Sendable (Caller) -> Traffic.Reading? = { _ in nil }
     }
 
-    /// What can be read at any time.
+    /// Figures that can be read at any time.
     struct Gauges: Sendable {
         var strategy = StrategyKind.standard
         var revision: UInt64 = 0
         var properties = 0
         var bytes = 0
         var watchers = 0
-        /// Resident; nil where the system does not say.
+        /// Resident; nil if the system does not tell.
         var memoryBytes: Int?
     }
 
@@ -71,7 +71,7 @@ final class Overview: Sendable {
 
     /// Takes a point every few seconds from now on.
     ///
-    /// - Parameter bounds: Reads the bounds, at each answer.
+    /// - Parameter bounds: Reads the limits, at each answer.
     func start(bounds: @escaping @Sendable () -> [ServiceBounds.Reading]) {
         state.write { $0.bounds = bounds }
         schedule()
@@ -90,7 +90,7 @@ final class Overview: Sendable {
         }
     }
 
-    /// Adds a point with what happened since the last time.
+    /// Adds a point with the changes since the last one.
     func sample(at nanoseconds: UInt64 = latchkey_system_nanoseconds()) {
         let (acquisitions, contended) = sources.acquisitions()
         let now = Counts(

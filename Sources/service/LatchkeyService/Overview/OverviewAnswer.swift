@@ -3,11 +3,11 @@ internal import LatchkeyFrame
 
 /// The answer to `GET /v1/overview`.
 struct OverviewAnswer: Encodable, Equatable {
-    /// What happened in some seconds, and what there was at their end.
+    /// The rates over some seconds, and the gauges at their end.
     struct Point: Encodable, Equatable {
-        /// How long ago they ended.
+        /// How long ago these seconds ended.
         var ageSeconds: Double
-        /// How long they were.
+        /// The length of this time.
         var seconds: Double
         var requestsPerSecond: Double
         var clientErrorsPerSecond: Double
@@ -20,12 +20,12 @@ struct OverviewAnswer: Encodable, Equatable {
         var memoryBytes: Int?
     }
 
-    /// Who asks for what, of the last one to two minutes.
+    /// The requests of the last one to two minutes by name, prefix and token.
     struct Traffic: Encodable, Equatable {
         struct Share: Encodable, Equatable {
             var name: String
             var requestsPerSecond: Double
-            /// At most so much of it is of others.
+            /// At most this part of it belongs to others.
             var errorPerSecond: Double
         }
 
@@ -34,7 +34,7 @@ struct OverviewAnswer: Encodable, Equatable {
         var requestsPerSecond: Double
         var names: [Share]
         var prefixes: [Share]
-        /// Nil for a caller who may not see them.
+        /// Nil for a caller that may not see them.
         var tokens: [Share]?
     }
 
@@ -53,7 +53,7 @@ struct OverviewAnswer: Encodable, Equatable {
     var serverErrors: UInt64
     /// The nearest to its limit first.
     var bounds: [ServiceBounds.Reading]
-    /// Nil where it is not counted.
+    /// Nil if it is not counted.
     var traffic: Traffic?
     var intervalSeconds: Int
     /// The oldest first.
@@ -67,7 +67,7 @@ struct OverviewAnswer: Encodable, Equatable {
         return try encoder.encode(self)
     }
 
-    /// A figure with as many places as tell something.
+    /// A figure with only its meaningful places.
     static func rounded(_ value: Double, _ places: Double = 1000) -> Double {
         (value * places).rounded() / places
     }

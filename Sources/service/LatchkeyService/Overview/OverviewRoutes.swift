@@ -13,7 +13,7 @@ struct OverviewRoutes: Sendable {
             guard let json = try? overview.answer(to: request.caller).json() else {
                 preconditionFailure("Numbers and names can be written as JSON.")
             }
-            // Of a bounded length, and wanted most when a service has no room.
+            // Its length is limited, and it is needed most when a service has no room.
             request.respond(.ok, body: .bytes(Array(json)), bound: .none) { answer in
                 answer.add("Content-Type", "application/json")
             }

@@ -2,7 +2,7 @@ package import Foundation
 package import LatchkeyContention
 package import LatchkeyMachine
 
-/// The answer to `GET /v1/contention`: the report, and what its figures depend on.
+/// The answer to `GET /v1/contention`: the report, and the environment of its figures.
 ///
 /// In JSON, `fingerprint` stands beside the fields of the report.
 package struct ContentionAnswer: Codable, Sendable, Equatable {
@@ -27,7 +27,7 @@ package struct ContentionAnswer: Codable, Sendable, Equatable {
         try report.encode(to: encoder)
     }
 
-    /// - Throws: What Foundation throws if `json` is not such an answer.
+    /// - Throws: Foundation's error if `json` is not such an answer.
     package init(json: Data) throws {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601

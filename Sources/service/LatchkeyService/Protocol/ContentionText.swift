@@ -45,7 +45,7 @@ struct ContentionText: CustomStringConvertible {
         ]
     }
 
-    /// For how long each strategy has served, if there was more than one.
+    /// How long each strategy has served, if there was more than one.
     private var served: [String] {
         let times = report.rows.compactMap { row in
             row.servedSeconds.map { (row.strategy, Self.span($0), row.servesNow == true) }
@@ -81,7 +81,7 @@ struct ContentionText: CustomStringConvertible {
 
     // MARK: cells
 
-    /// Text begins together, numbers end together.
+    /// Text is aligned left, numbers are aligned right.
     private static func table(_ lines: [[String]], textColumns: Int) -> [String] {
         let widths = lines[0].indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
         return lines.map { line in
@@ -92,7 +92,7 @@ struct ContentionText: CustomStringConvertible {
         }
     }
 
-    /// The end of a place, without its module if there is no room: that is what tells it apart.
+    /// The end of a place, without its module if there is no room: the end tells places apart.
     private static func tail(_ place: String) -> String {
         guard place.count > siteWidth else {
             return place
@@ -120,7 +120,7 @@ struct ContentionText: CustomStringConvertible {
         }
         let number = Double(nanoseconds)
         return switch nanoseconds {
-        // What would be rounded to 1000.0 has the next unit.
+        // A time that would be rounded to 1000.0 has the next unit.
         case 999_950_000...: String(format: "%.1f s", number / 1e9)
         case 999_950...: String(format: "%.1f ms", number / 1e6)
         case 1_000...: String(format: "%.1f µs", number / 1e3)

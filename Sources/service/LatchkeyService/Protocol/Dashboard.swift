@@ -4,7 +4,7 @@ internal import LatchkeyFrame
 
 /// The page at `/`: one file, style sheet and scripts included, which loads nothing from anywhere.
 ///
-/// Browsers run and apply only what has one of the hashes in the policy. So a text from a client
+/// Browsers run and apply only texts with one of the hashes in the policy. So a text from a client
 /// cannot become a script, even if the page had a mistake. The sources are in `CLatchkeyPages`.
 struct Dashboard: Sendable {
     let html: [UInt8]

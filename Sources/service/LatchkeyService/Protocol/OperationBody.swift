@@ -11,16 +11,16 @@ struct OperationBody {
     private static let nameByteCountMax = 256
     /// Ten years.
     private static let delaySecondsMax = 315_360_000
-    /// An hour: a step that waits keeps its place from others.
+    /// An hour: a step that waits keeps a place that others could use.
     private static let waitSecondsMax = 3600
 
     let fetching: FetchLimits
     let canCompare: Bool
-    /// The name of who submits, if that is known.
+    /// The name of the submitter, if that is known.
     let owner: String?
-    /// Where the request comes from; nil without an audit log.
+    /// The origin of the request; nil without an audit log.
     let origin: OperationOrigin?
-    /// Why the owner may not make a step.
+    /// The reason why the owner may not make a step.
     let refusal: OperationPlan.Refusal
 
     /// The plans of one operation, or of several: `{"operations":[…]}`.
@@ -179,7 +179,7 @@ extension OperationBody {
 
     /// The kinds of steps of an operation.
     ///
-    /// Those that take a prefix are made in a transaction.
+    /// Steps that take a prefix are made in a transaction.
     private static let kinds: [StaticString] = [
         "wait", "fetch", "transaction", "import", "compare", "put", "merge", "increment", "delete",
         "get", "touch",
@@ -190,7 +190,7 @@ extension OperationBody {
         names.map { "\($0)" }.joined(separator: ", ")
     }
 
-    /// Checks that the step of a property names a kind, and says which there are if not.
+    /// Checks that the step of a property names a kind; if not, the error lists the kinds.
     private func checkKind(_ json: JSONView) throws(RequestFailure) {
         guard json.kind == .object else { throw invalid("A step must be an object.") }
         let names = json.members.map(\.name)
@@ -213,7 +213,7 @@ extension OperationBody {
         let hasContent = json.members.contains {
             $0.name.isString("value") || $0.name.isString("patch")
         }
-        // It stands for the value that is not known yet.
+        // `json` stands for the value that is not known yet.
         let step = try checked { () throws(InvalidTransaction) in
             try Change.Step(json, previous: needsContent && !hasContent ? json : nil)
         }
@@ -226,7 +226,7 @@ extension OperationBody {
         return .change(step, takesPrevious: needsContent && !hasContent)
     }
 
-    /// Lines as a text; null takes those of the previous step.
+    /// Lines as a text; null takes the lines of the previous step.
     private func importing(_ json: JSONView) throws(RequestFailure) -> OperationStep {
         switch json.kind {
         case .null: return .importing(nil)
@@ -300,7 +300,7 @@ extension OperationBody {
         }
     }
 
-    /// Says in which item of a list an error is.
+    /// Adds to an error the number of its item in the list.
     private func inItem<Result>(
         _ number: Int,
         of list: String,

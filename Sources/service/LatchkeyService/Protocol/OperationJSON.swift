@@ -5,7 +5,7 @@ internal import LatchkeyOperations
 extension JSONWriter {
     /// Writes an operation.
     ///
-    /// Its value can be left out, where several operations are shown.
+    /// Its value can be left out, for lists of operations.
     mutating func operation(_ operation: OperationSnapshot, includesValue: Bool) {
         object { json in
             json.member("id", operation.id.text)
@@ -25,7 +25,7 @@ extension JSONWriter {
             if let started = operation.started { json.member("started", started.calendarText) }
             if let ended = operation.ended { json.member("ended", ended.calendarText) }
             if includesValue, let value = operation.value {
-                // With what follows: a long value is not moved for the last brace.
+                // With room for the rest, so that a long value is not moved for the last brace.
                 unsafe json.reserve(value.bytes.count + 64)
                 unsafe json.member("value", rawJSON: value.bytes)
             }
@@ -104,7 +104,7 @@ extension FetchFailure {
 }
 
 extension OperationRefusal {
-    /// The problem that a request is answered with whose operations are refused.
+    /// The problem for a request whose operations are refused.
     var failure: RequestFailure {
         switch self {
         case .exists: RequestFailure(.operationExists)

@@ -5,19 +5,19 @@ internal import LatchkeyMachine
 internal import LatchkeyOperations
 internal import LatchkeyPersistence
 
-/// Which program this is: its version, its build and the libraries that it has loaded.
+/// The identity of this program: its version, its build and the libraries that it has loaded.
 ///
-/// The one source for `latchkey --version`, `/version` and `latchkey_build_info`.
+/// The only source for `latchkey --version`, `/version` and `latchkey_build_info`.
 package struct ProgramVersion: Sendable {
     package let version: String
-    /// What the linker has written into the program, in hexadecimal: the same for the same build,
-    /// and for its file of symbols; nil if it has written nothing.
+    /// The build ID from the linker, in hexadecimal: the same for the same build, and for its file
+    /// of symbols; nil if there is none.
     package let build = ProgramBuild.identifier
     /// `debug` or `release`.
     package let configuration = Fingerprint.configuration
-    /// The newest version that the compiler says it reaches.
+    /// The newest version that the compiler claims to reach.
     package let swift = Fingerprint.compilerVersion
-    /// The libraries whose version counts, as they are loaded, by their names.
+    /// The loaded libraries whose versions matter, by name.
     package let libraries: [(name: String, version: String)] = [
         ("gnutls", unsafe gnutls_check_version(nil).map { unsafe String(cString: $0) } ?? ""),
         ("libcurl", FetchLimits.libraryVersion),
@@ -29,7 +29,7 @@ package struct ProgramVersion: Sendable {
         self.version = version
     }
 
-    /// The lines of `latchkey --version`, of which the first has the version alone.
+    /// The lines of `latchkey --version`; the first has only the version.
     package var text: String {
         let build = build.map { "build \($0), " } ?? ""
         return """
@@ -55,7 +55,7 @@ package struct ProgramVersion: Sendable {
         return json.bytes
     }
 
-    /// What the metric `latchkey_build_info` says.
+    /// The labels of the metric `latchkey_build_info`.
     var labels: [(name: String, value: String)] {
         [
             ("version", version), ("build", build ?? ""), ("swift", swift),

@@ -2,7 +2,7 @@ internal import LatchkeyFrame
 internal import LatchkeyStore
 
 extension Refusal {
-    /// The problem that a request is answered with whose change is refused.
+    /// The problem for a request whose change is refused.
     var failure: RequestFailure {
         switch self {
         case .missing:

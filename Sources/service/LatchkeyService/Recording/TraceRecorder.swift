@@ -11,10 +11,10 @@ internal import Synchronization
 /// Records a sample of the live operations into a file.
 ///
 /// **Design.** A serving thread draws by a hash of the time, so that threads share nothing for an
-/// operation that is not recorded. It appends one that is, 16 bytes, to a buffer under a lock. A
-/// queue writes the buffer when it is long enough, and every second, so that a killed service loses
-/// at most that. No serving thread waits for a disk: while the buffer has no room, operations are
-/// dropped and counted.
+/// operation that is not recorded. It appends the 16 bytes of a recorded one to a buffer under a
+/// lock. A queue writes the buffer when it is long enough, and every second, so that a killed
+/// service loses at most one second. No serving thread waits for a disk: while the buffer has no
+/// room, operations are dropped and counted.
 ///
 /// Times are taken before the lock and raised to the last one in the buffer, so that they never run
 /// backwards in the file.
@@ -25,16 +25,16 @@ package final class TraceRecorder: Sendable {
     private struct Buffer {
         var bytes: [UInt8] = []
         var lastNanoseconds: UInt64 = 0
-        /// Of the file, with what is still in the buffer.
+        /// The length of the file, with the bytes still in the buffer.
         var byteCount = TraceHeader.byteCount
         var lostCount = 0
         /// Whether the queue has been asked to write the buffer.
         var isAsked = false
-        /// Whether a write failed: what comes behind it would not be read.
+        /// Whether a write failed: bytes after it would not be read.
         var isBroken = false
     }
 
-    /// What the recording came to.
+    /// The result of the recording.
     package struct Summary: Sendable, Equatable {
         package var recordedCount: Int
         /// Operations that could not be written in time, or not at all.
@@ -47,7 +47,7 @@ package final class TraceRecorder: Sendable {
     private static let flushInterval = DispatchTimeInterval.seconds(1)
 
     private let buffer = Guarded(Buffer())
-    /// Also ends when the bound is reached, or a write fails.
+    /// Also ends when the limit is reached, or a write fails.
     private let isRecording = Atomic(true)
     private let sampleInterval: UInt64
     private let seed: UInt64
@@ -98,7 +98,7 @@ package final class TraceRecorder: Sendable {
 
     /// Checks that the file could be made, without making it.
     static func checkNew(_ path: String) throws(RecordingFailure) {
-        // Also a pipe: what has failed or ended is removed by its name.
+        // A pipe is refused, too: a failed or ended recording is removed by its name.
         guard FilePath.descriptor(path) == nil, FilePath.kind(path) == nil else {
             throw RecordingFailure(path, EEXIST)
         }
@@ -140,8 +140,8 @@ package final class TraceRecorder: Sendable {
         }
     }
 
-    /// Records a change, or returns what records it when its decision is known: a transaction with
-    /// conditions makes one list of steps or the other.
+    /// Records a change, or returns a closure that records it once its decision is known: a
+    /// transaction with conditions makes one list of steps or the other.
     func record(_ change: Change) -> (@Sendable (Decision) -> Void)? {
         guard let time = draw() else { return nil }
         switch change {
@@ -208,7 +208,7 @@ package final class TraceRecorder: Sendable {
         )
     }
 
-    /// Nil for what the store does by itself.
+    /// Nil for a change that the store makes on its own.
     private static func record(_ time: UInt64, _ step: Change.Step) -> TraceRecord? {
         let kind: TraceRecord.Kind
         switch step.action {
@@ -314,7 +314,7 @@ package final class TraceRecorder: Sendable {
     }
 }
 
-/// Why a recording cannot begin.
+/// The reason why a recording cannot begin.
 package struct RecordingFailure: Error {
     package let message: String
 

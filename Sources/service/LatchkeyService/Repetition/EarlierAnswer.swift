@@ -5,8 +5,8 @@ internal import LatchkeyStore
 
 /// The note of a commit that 0.1 made: an idempotency key, and the whole answer to its request.
 ///
-/// A repeat after an upgrade gets this answer. In the ``IdentityTable`` the note stands where a
-/// decision does, which begins with another byte.
+/// A repeat after an upgrade gets this answer. In the ``IdentityTable`` the note is in the place of
+/// a decision, which begins with another byte.
 struct EarlierAnswer: Codable, Sendable {
     private let key: Data
     private let client: ClientKey
@@ -16,7 +16,7 @@ struct EarlierAnswer: Codable, Sendable {
     let fields: [[String]]
     private let body: Data
 
-    /// Reads a note; nil if the bytes are none of 0.1.
+    /// Reads a note; nil if the bytes are not a note of 0.1.
     init?(_ bytes: [UInt8]) {
         guard bytes.first == UInt8(ascii: "{"),
             let note = try? JSONDecoder().decode(Self.self, from: Data(bytes)),
@@ -28,10 +28,10 @@ struct EarlierAnswer: Codable, Sendable {
         self = note
     }
 
-    /// Whether a field's value can have the byte: with a line end it would be another field.
+    /// Whether a field's value can have the byte: a line end would begin another field.
     private static func isVisible(_ byte: UInt8) -> Bool { (0x20..<0x7F).contains(byte) }
 
-    /// What the table keeps of a note, with its bytes.
+    /// The record of a note for the table, with the bytes of the note.
     static func record(_ bytes: [UInt8], at time: Timestamp) -> IdentityRecord? {
         guard let note = Self(bytes) else { return nil }
         return IdentityRecord(
@@ -58,7 +58,7 @@ struct EarlierAnswer: Codable, Sendable {
         }
     }
 
-    /// The fields of answers to changes, since a field's name is a constant of the program.
+    /// The fields of answers to changes, because a field's name must be a constant of the program.
     private static let names: [StaticString] = [
         "Content-Type", "ETag", "Latchkey-Created", "Latchkey-TTL",
     ]

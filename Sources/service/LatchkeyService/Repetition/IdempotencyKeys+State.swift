@@ -2,10 +2,10 @@ internal import LatchkeyFrame
 internal import LatchkeyStore
 
 extension IdempotencyKeys {
-    /// What the lock guards.
+    /// The state that the lock guards.
     struct State: Sendable {
-        /// What a waiting request takes beside its body: its connection object, which lives until
-        /// the answer, also if its client has gone.
+        /// The bytes of a waiting request besides its body: its connection object, which lives
+        /// until the answer, also if its client has gone.
         static var waitingByteCount: Int { 4096 }
 
         struct WaitingRequest {
@@ -13,7 +13,7 @@ extension IdempotencyKeys {
             let owner: KeyOwner
             let number: UInt64
             let byteCount: Int
-            /// When it wants an answer, in nanoseconds of the monotonic clock.
+            /// The time when it wants an answer, in nanoseconds of the monotonic clock.
             let deadline: UInt64
 
             var use: Use { Use(count: 1, byteCount: byteCount) }
@@ -23,24 +23,25 @@ extension IdempotencyKeys {
         struct Entry {
             let owner: KeyOwner
             let fingerprint: [UInt8]
-            /// The room that is reserved; none if the request was decided before.
+            /// The reserved room; none if the request was decided before.
             var reserved: Use
             var waiting: [WaitingRequest] = []
             /// Ends the wait of the request that runs.
             var endWait: EndWait?
-            /// When the request that runs wants an answer, if it has waited for the key.
+            /// The time when the running request wants an answer, if it has waited for the key.
             var deadline = UInt64.max
 
-            /// When the first of them wants an answer.
+            /// The time when the first of these requests wants an answer.
             var firstDeadline: UInt64 { waiting.reduce(deadline) { min($0, $1.deadline) } }
         }
 
-        /// What all clients use, or one of them.
+        /// The use of all clients, or of one.
         struct Use {
             /// Keys and waiting requests.
             var count = 0
             var byteCount = 0
-            /// What kept decisions take beyond the room that each has, which is part of the bytes.
+            /// The bytes of kept decisions beyond the room that each has; `byteCount` includes
+            /// them.
             var longByteCount = 0
 
             static func + (one: Use, other: Use) -> Use {
@@ -59,13 +60,13 @@ extension IdempotencyKeys {
                 )
             }
 
-            /// Long decisions have half of the bytes.
+            /// Long decisions may take half of the bytes.
             func exceeds(_ most: Use) -> Bool {
                 count > most.count || byteCount > most.byteCount
                     || (longByteCount > 0 && longByteCount > most.byteCount / 2)
             }
 
-            /// What a key takes, with its decision.
+            /// The use of a key with its decision.
             static func of(_ key: [UInt8], _ answerByteCount: Int) -> Use {
                 Use(
                     count: 1,
@@ -160,8 +161,8 @@ extension IdempotencyKeys {
             return waiting.request
         }
 
-        /// Leaves the key of a request that is answered to the one that has waited longest, or to
-        /// nothing.
+        /// Passes the key of an answered request on to the one that has waited longest, if there is
+        /// one.
         mutating func finish(_ key: [UInt8]) -> Waiting? {
             running[key]?.endWait = nil
             guard running[key]?.waiting.isEmpty == false,
@@ -184,16 +185,17 @@ extension IdempotencyKeys {
 
         // MARK: Requests that were decided
 
-        /// Makes sure that the decision of a request that runs will have its room.
+        /// Makes sure that the decision of a running request will have its room.
         ///
-        /// - Returns: False if its earlier decision is over, and there is no room for another one.
+        /// - Returns: False if its earlier decision has expired, and there is no room for another
+        ///   one.
         mutating func begin(_ key: [UInt8], _ now: Timestamp) -> Bool {
             guard var entry = running[key], entry.reserved.count == 0 else { return true }
             defer { running[key] = entry }
             return reserve(key, for: &entry, now) == .free
         }
 
-        /// Whether a decision of so many bytes would have its room.
+        /// Whether there is room for a decision of this many bytes.
         mutating func hasRoom(_ key: [UInt8], _ byteCount: Int, _ now: Timestamp) -> Bool {
             guard byteCount > IdentityTable.shortByteCount, let entry = running[key] else {
                 return true
@@ -202,7 +204,7 @@ extension IdempotencyKeys {
             return room(for: more, of: entry.owner, now) == .free
         }
 
-        /// Keeps the decision of a request that runs, unless its decision is kept.
+        /// Keeps the decision of a running request, unless it is kept already.
         mutating func keep(
             _ identity: RequestIdentity,
             _ answer: KeptDecision?,
@@ -228,8 +230,8 @@ extension IdempotencyKeys {
             )
         }
 
-        /// Takes what an earlier process has decided: its key in any case, and the decision if
-        /// there is room.
+        /// Takes a record of an earlier process: its key in any case, and its decision if there is
+        /// room.
         mutating func restore(_ record: IdentityRecord) {
             guard let owner = record.owner else { return }
             let key = record.identity.key

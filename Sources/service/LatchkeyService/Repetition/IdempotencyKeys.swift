@@ -5,27 +5,27 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import Synchronization
 
-/// The keys of requests that are safe to repeat: which ones run, and what was decided of the
+/// The keys of requests that are safe to repeat: which requests run, and the decisions on the
 /// others.
 ///
 /// **Design.** A key is taken by the first request that has it. Until that request is answered,
-/// requests with the same key wait: they are kept here, and no thread waits with them. Then the
-/// next one runs, and finds the decision of the first one, if that is kept in the
-/// ``IdentityTable``. So a key and its decision are one step, whatever the store does meanwhile.
+/// requests with the same key wait: they are kept here, and no thread waits. Then the next one
+/// runs, and finds the decision of the first one, if that is kept in the ``IdentityTable``. So
+/// taking a key and its decision are one step, whatever the store does meanwhile.
 ///
-/// One lock guards all of it. Nothing is called while it is held but the clock; its times are read
-/// there, so that the table is in order.
+/// One lock guards all of it. Only the clock is called while it is held; its times are read there,
+/// so that the table is in order.
 ///
-/// Bounds: a key and a waiting request take a place each, and bytes. A key takes room for a short
-/// decision before its request runs. At a bound, expired keys are dropped. If there are none, the
+/// Limits: a key and a waiting request take a place each, and bytes. A key takes room for a short
+/// decision before its request runs. At a limit, expired keys are dropped. If there are none, the
 /// request is refused. No key is dropped before its time, because a repeat would then run a second
 /// time.
 ///
-/// The length of a decision is not known before its request has run. What it needs beyond the room
-/// that was reserved must fit into half of all bytes, so that long ones never keep out new keys.
-/// One that does not fit is not kept, but its key is: a repeat is told so.
+/// The length of a decision is not known before its request has run. The part beyond the reserved
+/// room must fit into half of all bytes, so that long decisions never keep out new keys. A decision
+/// that does not fit is not kept, but its key is: a repeat is told so.
 final class IdempotencyKeys<Waiting: Sendable>: Sendable {
-    /// What a request with a key is to do.
+    /// The next step of a request with a key.
     enum Turn {
         /// Run, and call ``IdempotencyKeys/finish(_:)``.
         case run
@@ -42,7 +42,7 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         case shareTaken
     }
 
-    /// Ends a wait by a time, in nanoseconds of the monotonic clock, if it would end later.
+    /// Ends a wait at a time, in nanoseconds of the monotonic clock, if it would end later.
     typealias EndWait = @Sendable (UInt64) -> Void
 
     private let clock: @Sendable () -> Timestamp
@@ -52,9 +52,9 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     /// Nil if `Idempotency-Key` is switched off.
     ///
     /// - Parameters:
-    ///   - limits: The bounds.
-    ///   - clientShare: One client gets one in so many of the places and of the bytes.
-    ///   - clock: The store's.
+    ///   - limits: The limits.
+    ///   - clientShare: One client gets one Nth of the places and of the bytes.
+    ///   - clock: The clock of the store.
     init?(
         _ limits: IdempotencyLimits,
         clientShare: Int,
@@ -70,14 +70,14 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     /// Takes the key for a request.
     ///
     /// - Parameters:
-    ///   - identity: What the request is known by.
-    ///   - client: Who has sent it.
-    /// - Returns: What the request is to do.
+    ///   - identity: The identity of the request.
+    ///   - client: The sender of the request.
+    /// - Returns: The next step of the request.
     func take(_ identity: RequestIdentity, _ client: ClientKey) -> Turn {
         turn(identity, client) { _, _ in .wait }
     }
 
-    /// The number of a wait that begins, which is that of no other one.
+    /// The number of a wait that begins; no other wait has it.
     func nextWait() -> UInt64 {
         waitCount.wrappingAdd(1, ordering: .relaxed).newValue
     }
@@ -85,13 +85,13 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     /// Takes the key as ``take(_:_:)`` does, or waits for it.
     ///
     /// - Parameters:
-    ///   - identity: What the request is known by.
-    ///   - client: Who has sent it.
+    ///   - identity: The identity of the request.
+    ///   - client: The sender of the request.
     ///   - waiting: The request, kept if it has to wait.
-    ///   - number: Of the wait, from ``nextWait()``.
+    ///   - number: The number of the wait, from ``nextWait()``.
     ///   - byteCount: How much memory the request takes while it waits.
-    ///   - deadline: When it wants an answer, in nanoseconds of the monotonic clock.
-    /// - Returns: What the request is to do.
+    ///   - deadline: The time when it wants an answer, in nanoseconds of the monotonic clock.
+    /// - Returns: The next step of the request.
     func wait(
         _ identity: RequestIdentity,
         _ client: ClientKey,
@@ -115,8 +115,8 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     /// Ends a wait whose client has gone, and gives its place back.
     ///
     /// - Parameters:
-    ///   - key: What the request waits for.
-    ///   - number: Of the wait.
+    ///   - key: The key that the request waits for.
+    ///   - number: The number of the wait.
     /// - Returns: The request; nil if it does not wait any more, or not yet.
     func giveUp(_ key: [UInt8], _ number: UInt64) -> Waiting? {
         state.write { $0.giveUp(key, number) }
@@ -139,13 +139,13 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         }
     }
 
-    /// Says how the wait of the request that runs is ended; nil once it does not wait.
+    /// Sets the closure that ends the wait of the running request; nil once it does not wait.
     func setWait(_ end: EndWait?, of key: [UInt8]) {
         state.write { $0.running[key]?.endWait = end }
         endWait(of: key)
     }
 
-    /// Ends the wait of the request that runs, if it waits, when the first of those that have its
+    /// Ends the wait of the running request, if it waits, when the first of the requests with its
     /// key wants an answer.
     func endWait(of key: [UInt8]) {
         let entry = state.read { $0.running[key] }
@@ -154,7 +154,7 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         }
     }
 
-    /// Says that the request that ran has been answered.
+    /// Notes that the request that ran has been answered.
     ///
     /// - Parameter key: The key that it took.
     /// - Returns: The request that runs now, which has waited.
@@ -164,8 +164,7 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
 
     // MARK: Requests that were decided
 
-    /// What was decided of an earlier request, as one that runs gets it; nil if it is to be
-    /// decided.
+    /// The decision on an earlier request, for a running one; nil if there is none yet.
     func decision(of identity: RequestIdentity, _ change: Change) -> Decision? {
         state.write { state in
             let now = clock()
@@ -176,12 +175,12 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         }
     }
 
-    /// What was kept of an earlier request with the key; nil if there is none.
+    /// The kept entry of an earlier request with the key; nil if there is none.
     func entry(_ key: [UInt8]) -> IdentityTable.Entry? {
         state.read { $0.decided.entry(key, at: clock()) }
     }
 
-    /// Keeps the decision of a request that runs, if it is one to keep.
+    /// Keeps the decision of a running request, if it is one to keep.
     func keep(_ decision: Decision, of identity: RequestIdentity, _ change: Change) {
         // All replicas know it, for the rest of its time.
         if case .success(let commit) = decision, commit.isRepeat { return }
@@ -189,20 +188,20 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         let hasRoom =
             byteCount <= IdentityTable.shortByteCount
             || state.write { $0.hasRoom(identity.key, byteCount, clock()) }
-        // What has no room is not copied first.
+        // A decision without room is not copied.
         guard hasRoom else { return keep(nil, of: identity) }
         if let answer = KeptDecision(decision, of: change) { keep(answer, of: identity) }
     }
 
-    /// Keeps what a request that runs is answered with; nil if that is too long.
+    /// Keeps the answer to a running request; nil if it is too long.
     func keep(_ answer: KeptDecision?, of identity: RequestIdentity) {
         state.write { $0.keep(identity, answer, clock()) }
     }
 
-    /// Takes what an earlier process has decided.
+    /// Takes a record of an earlier process.
     ///
-    /// Its key in any case: the change is made. What is stored of each decision can be more than
-    /// there is room for. Records come in the order of their times.
+    /// Its key in any case: the change is made. The stored decisions can be more than there is room
+    /// for. Records come in the order of their times.
     func restore(_ record: IdentityRecord) {
         state.write { state in
             state.dropExpired(record.time, countMax: .max)
@@ -213,7 +212,7 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     /// How much memory they take now.
     var byteCount: Int { state.read { $0.used.byteCount } }
 
-    /// How many keys there are, whose time is not over.
+    /// How many keys have not expired.
     func count() -> Int {
         // In steps, so that no request waits for long.
         while state.write({ $0.dropExpired(clock(), countMax: 256) }) == 256 {}

@@ -6,21 +6,21 @@ internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import Synchronization
 
-/// Has a request that is repeated get the first answer, on the routes that change something.
+/// Gives a repeated request the first answer, on the routes that change something.
 ///
 /// A request is repeated if it has the `Idempotency-Key` of an earlier one. Requests without the
 /// header pay for the look-up of its name only.
 ///
-/// **Design.** A key is taken when the request is complete: one whose body never ends takes none.
-/// ``IdempotencyKeys`` decides which request runs. It carries a ``RequestKey``, by which its route
-/// finds what was decided of an earlier request, or keeps what is decided now: see ``Keeping``. The
-/// answer to a repeat is made of that decision, by the code that made the first answer, and with
-/// the rights that its sender has now. An answer that the server makes by itself because the store
-/// is late (`outcome-unknown`) is none of the route. So the key still runs, and a repeat waits for
-/// the decision, also if the first client has gone.
+/// **Design.** A key is taken when the request is complete: a request whose body never ends takes
+/// none. ``IdempotencyKeys`` decides which request runs. It carries a ``RequestKey``, by which its
+/// route finds the decision on an earlier request, or keeps the decision that is made now: see
+/// ``Keeping``. The answer to a repeat is made of that decision, by the code that made the first
+/// answer, and with the rights that its sender has now. An answer that the server itself makes
+/// because the store is late (`outcome-unknown`) is not the route's. So the key still runs, and a
+/// repeat waits for the decision, also if the first client has gone.
 ///
-/// A waiting request runs on `queue`: not on the thread that answered, where one answer would
-/// follow the other in a recursion.
+/// A waiting request runs on `queue`: not on the thread that answered, where the answers would
+/// follow each other in a recursion.
 final class Repetition: RequestStep {
     private static let keyCount = MetricFamily(
         "latchkey_idempotency_keys",
@@ -132,8 +132,8 @@ final class Repetition: RequestStep {
 
     /// Waits for the key, and gives its place back if the client goes.
     ///
-    /// Once the request waits, another thread can run it. So the owner is named before that, and
-    /// whether its client has gone in between is asked afterwards.
+    /// Once the request waits, another thread can run it. So `whenGone` is called before that, and
+    /// afterwards the request is given up if its client has gone in between.
     private func wait(_ waiting: Waiting) {
         let exchange = waiting.request.exchange
         let number = keys.nextWait()
@@ -148,7 +148,7 @@ final class Repetition: RequestStep {
             waiting.request.client,
             waiting,
             number: number,
-            // Its buffer has doubled as it grew.
+            // Its buffer doubles as it grows.
             byteCount: 2 * exchange.body.count,
             deadline: waiting.request.repeatDeadline
         )
@@ -186,7 +186,7 @@ final class Repetition: RequestStep {
         let key = RequestKey(waiting.identity, request.client.owner, self)
         request.witness = key
         guard !request.caller.isRevoked else {
-            // It has waited for another one meanwhile.
+            // It may have waited for another one meanwhile.
             return request.fail(.revoked)
         }
         if hasEarlierAnswers.load(ordering: .relaxed),
@@ -203,11 +203,11 @@ final class Repetition: RequestStep {
         waiting.route.run(request, waiting.match)
     }
 
-    /// Takes what was decided of a request of an earlier process.
+    /// Restores the decisions on requests of an earlier process.
     ///
     /// - Parameters:
-    ///   - note: Of its commit.
-    ///   - time: Of its commit.
+    ///   - note: The note of a commit.
+    ///   - time: The time of the commit.
     func restore(_ note: [UInt8], at time: Timestamp) {
         if let record = EarlierAnswer.record(note, at: time) {
             hasEarlierAnswers.store(true, ordering: .relaxed)
@@ -216,7 +216,7 @@ final class Repetition: RequestStep {
         for record in IdentityRecord.records(note, .own) ?? [] { keys.restore(record) }
     }
 
-    /// The request that ran with this key was answered.
+    /// Notes that the request that ran with this key was answered.
     func finish(_ key: [UInt8]) {
         if let next = keys.finish(key) {
             queue.async { self.run(next) }
@@ -225,10 +225,10 @@ final class Repetition: RequestStep {
 }
 
 extension Repetition.Waiting {
-    /// Asks once more for the rights to what a kept answer shows.
+    /// Checks again the rights that a kept answer needs.
     ///
-    /// Its sender has lost one since, or has waited meanwhile. What else is wrong with a request is
-    /// what its answer says.
+    /// The sender may have lost one since, or while it waited. All other faults of the request are
+    /// left to its kept answer.
     fileprivate func askAgain() throws(RequestFailure) {
         guard !request.caller.isAnybody, case .tokenAgain(let ask) = route.need else { return }
         do throws(RequestFailure) {
@@ -240,13 +240,13 @@ extension Repetition.Waiting {
 }
 
 extension ClientKey {
-    /// Who keeps a key, as it is stored.
+    /// The owner of a key, as it is stored.
     var owner: KeyOwner { KeyOwner(kind: kindNumber, number: bits) }
 }
 
 extension ServiceRequest {
-    /// When a repeat wants an answer, in nanoseconds of the monotonic clock; never if its text is
-    /// not right, which is what it will be told.
+    /// The time when a repeat wants an answer, in nanoseconds of the monotonic clock; never if its
+    /// `wait` is not valid, which its answer will say.
     fileprivate var repeatDeadline: UInt64 {
         let parameter = (try? parameters())?.parameters.first { $0.name == "wait" }
         guard let wait = try? Self.wait(parameter?.value) else { return .max }

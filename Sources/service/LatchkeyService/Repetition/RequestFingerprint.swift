@@ -3,8 +3,8 @@ internal import LatchkeyHTTP
 
 /// A hash of a request's method, target and body, to tell a repeat from another request.
 ///
-/// How long a request waits does not count: a client that has lost its connection asks again for
-/// what is left of its time.
+/// The length of the wait does not count: a client that has lost its connection asks again for the
+/// rest of its time.
 ///
 /// SHA-256, so that a client cannot find two requests with one fingerprint, and so that it is the
 /// same in each process: a repeat can come after a restart.
@@ -14,7 +14,7 @@ struct RequestFingerprint: Sendable, Hashable {
     init(method: Bytes, path: Bytes, query: Bytes, body: Bytes) {
         let hasher = SHA256()
         func add(_ part: UnsafeRawBufferPointer) {
-            // The length keeps apart what is at the end of one part and at the start of the next.
+            // The length separates the end of one part from the start of the next.
             unsafe withUnsafeBytes(of: UInt64(part.count).littleEndian) {
                 unsafe hasher.update($0)
             }
@@ -27,7 +27,7 @@ struct RequestFingerprint: Sendable, Hashable {
         bytes = hasher.digest().bytes
     }
 
-    /// The parameters of a query, as they are, but for `wait`.
+    /// The parameters of a query, unchanged, without `wait`.
     private static func withoutWait(_ query: Bytes) -> [UInt8] {
         // Most writes have none, and each write of a client has a key.
         guard !query.isEmpty else { return [] }

@@ -4,10 +4,10 @@ internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// The key of a request that runs: finds the decision of an earlier request with it, and keeps the
-/// one that is made.
+/// The key of a running request: finds the decision on an earlier request with the key, and keeps a
+/// new one.
 final class RequestKey: AnswerWitness {
-    /// What the request is known by.
+    /// The identity of the request.
     let identity: RequestIdentity
     private let owner: KeyOwner
     private let repetition: Repetition
@@ -17,14 +17,14 @@ final class RequestKey: AnswerWitness {
         (self.identity, self.owner, self.repetition) = (identity, owner, repetition)
     }
 
-    /// Whether the answer is that to an earlier request.
+    /// Whether the answer is the one to an earlier request.
     var isRepeat: Bool { repeats.read { $0 } }
 
     func noteRepeat() { repeats.write { $0 = true } }
 
     func refused() { repeats.write { $0 = false } }
 
-    /// The decision of an earlier request; nil if the change is to be decided.
+    /// The decision on an earlier request; nil if there is none yet.
     func decision(of change: Change) -> Decision? {
         repetition.keys.decision(of: identity, change)
     }
@@ -33,12 +33,12 @@ final class RequestKey: AnswerWitness {
         repetition.keys.keep(decision, of: identity, change)
     }
 
-    /// What was kept of an earlier request; nil if there is none.
+    /// The kept entry of an earlier request; nil if there is none.
     var kept: IdentityTable.Entry? { repetition.keys.entry(identity.key) }
 
     func keep(_ answer: KeptDecision) { repetition.keys.keep(answer, of: identity) }
 
-    /// What is to be stored with a commit, so that a repeat after a restart gets its decision.
+    /// The note to store with a commit, so that a repeat after a restart gets its decision.
     func note(for commit: Commit, of change: Change) -> [UInt8] {
         let decision = Decision.success(commit)
         let isShort = decision.shownByteCount(of: change) <= IdentityTable.answerByteCountMax
@@ -53,7 +53,7 @@ final class RequestKey: AnswerWitness {
         ).note
     }
 
-    /// Says that the request waits: a repeat that waits less long ends it.
+    /// Notes that the request waits: a repeat with a shorter wait ends it.
     func begins(_ end: @escaping Repetition.EndWait) {
         repetition.keys.setWait(end, of: identity.key)
     }
@@ -96,9 +96,9 @@ extension ServiceRequest {
     /// Nil unless repeats of the request get its answer.
     var key: RequestKey? { witness.flatMap { $0 as? RequestKey } }
 
-    /// Ends a request that its client has given up, and of which nothing was done.
+    /// Ends a request that its client has given up, and that has had no effect.
     ///
-    /// A repeat of it runs.
+    /// A repeat of it will run.
     func giveUp() {
         answerInVain()
         witness?.answered()

@@ -5,7 +5,7 @@ internal import LatchkeyOperations
 internal import LatchkeyStore
 
 extension AuditLog {
-    /// Adds the lines of what a step of an operation has written, or was not able to write.
+    /// Adds the lines of a write of a step of an operation, or of a failed one.
     func note(_ write: OperationWrite) {
         switch write.outcome {
         case .committed(let commit):

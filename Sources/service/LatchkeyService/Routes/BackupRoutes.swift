@@ -10,10 +10,9 @@ internal import LatchkeyStrategies
 /// The route of backups: the database of the service as of one revision, as a file of SQLite.
 ///
 /// **Design.** The copy is made on a queue of its own, one after the other, because it takes
-/// seconds. It is read from the files that the service has open, also where they are not those of
-/// the folder any more. Its file has no name any more when it is sent, so that it goes with its
-/// descriptor. Until then it has one name: what a process that was killed has left goes at the next
-/// start.
+/// seconds. It is read from the files that the service has open, even if the folder no longer has
+/// them. Its file is unlinked before it is sent, so that it goes with its descriptor. Until then it
+/// has a fixed name: the next start removes the file that a killed process has left.
 struct BackupRoutes: Sendable {
     /// The folder with the data; empty if the service keeps none.
     private let folder: String
@@ -36,7 +35,7 @@ struct BackupRoutes: Sendable {
 
     private var file: String { folder + "/latchkey-backup.db" }
 
-    /// Where a copy has its name: where SQLite has its temporary files, if the folder is gone.
+    /// The path of a copy: in the folder of SQLite's temporary files, if the data folder is gone.
     private func file(of persistence: Persistence) -> String {
         guard persistence.isLost else { return file }
         let named = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) }
@@ -77,7 +76,8 @@ struct BackupRoutes: Sendable {
             let file = file(of: persistence)
             let report = try persistence.backup(into: file)
             let source = FileSource(file)
-            // Before the answer begins: its end must not be seen before that of the file.
+            // Before the answer begins: no client may see the end of the answer while the file has
+            // its name.
             unsafe unlink(file)
             guard let source else { throw .call("open", file) }
             return exports.start(permit, source, for: request) { answer in

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
-/// What makes the bytes of a long answer, some at a time.
+/// The source of the bytes of a long answer, some at a time.
 protocol PieceSource {
     /// The piece is long enough when it has this many bytes.
     ///
@@ -21,7 +21,7 @@ struct ExportLines: PieceSource {
         self.isForReplica = isForReplica
     }
 
-    /// As many properties, and bytes of names and values, make their lines without a queue.
+    /// Up to this many properties, and bytes of names and values, need no queue for their lines.
     private static let (fewCountMax, fewByteCountMax) = (16, 1024)
 
     /// All lines, if the properties are so few that they are made on the thread that serves.
@@ -59,11 +59,11 @@ struct ExportLines: PieceSource {
 /// A long answer on its way to one client.
 ///
 /// **Design.** The state is used only on the queue of all exports. A turn there makes some pieces
-/// and writes them to the stream, whose buffer is bounded; then other exports have theirs. When the
-/// buffer is full, the export waits, without a thread, until the stream calls back. The source,
-/// which may keep the state of the whole store, goes as soon as the export is over.
+/// and writes them to the stream, whose buffer is limited; then other exports have their turns.
+/// When the buffer is full, the export waits, without a thread, until the stream calls back. The
+/// source, which may keep the state of the whole store, goes as soon as the export is over.
 ///
-/// SAFETY: `@unchecked Sendable` because what changes is used only on the queue.
+/// SAFETY: `@unchecked Sendable` because the changing state is used only on the queue.
 final class Export: @unchecked Sendable {
     /// A piece is as long as this, and the rest of a line: half of the stream's buffer.
     private static let pieceByteCount = ResponseStream.bufferBytesMax / 2 - 1024
@@ -74,7 +74,7 @@ final class Export: @unchecked Sendable {
     /// Nil when the export is over.
     private var progress: (source: any PieceSource, permit: ExportQueue.Permit)?
     private var isWhole = false
-    /// What is to be written next.
+    /// The piece to write next.
     private var piece: [UInt8] = []
 
     init(
@@ -88,7 +88,7 @@ final class Export: @unchecked Sendable {
         progress = (source, permit)
     }
 
-    /// What the stream calls.
+    /// The events of the stream.
     var events: ResponseStream.Events {
         ResponseStream.Events(
             hasRoom: { self.start($0) },

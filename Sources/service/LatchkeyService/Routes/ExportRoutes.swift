@@ -45,7 +45,7 @@ struct ExportRoutes: Sendable {
                 if !isForReplica, let lines = ExportLines.few(snapshot, prefix) {
                     return ExportQueue.answer(request, lines, snapshot.revision)
                 }
-                // A replica needs what has expired until its removal is a commit, too.
+                // A replica needs expired properties, too, until their removal is a commit.
                 let walk =
                     isForReplica
                     ? StateWalk(snapshot, undoing: [], to: snapshot.revision, prefix: prefix)
@@ -66,7 +66,7 @@ struct ExportRoutes: Sendable {
         }
     }
 
-    /// Reads a piece of what changed since a past revision, unless the client has gone.
+    /// Reads a piece of the changes since a past revision, unless the client has gone.
     ///
     /// Other exports have their turns in between.
     private func goOn(
@@ -94,7 +94,7 @@ struct ExportRoutes: Sendable {
     }
 }
 
-/// Where all exports are made, one piece after the other.
+/// The queue that makes all exports, one piece after the other.
 ///
 /// **Design.** One serial queue, which has a thread of its own while it is busy: exports never
 /// block a thread that serves, and take one processor at most, however many there are.
@@ -106,7 +106,7 @@ final class ExportQueue: Sendable {
         self.places = places
     }
 
-    /// For so many exports at the same time.
+    /// Makes a queue for `countMax` exports at the same time.
     convenience init(_ countMax: Int, in frame: ServiceFrame) {
         let places = frame.places(countMax, "exports")
         self.init(places: places)
@@ -157,7 +157,7 @@ final class ExportQueue: Sendable {
         answer.add("Latchkey-Revision", revision)
     }
 
-    /// Answers the request with what a source makes.
+    /// Answers the request with the bytes of a source.
     func start(
         _ permit: Permit,
         _ source: some PieceSource,

@@ -8,12 +8,13 @@ internal import LatchkeyStrategies
 /// The OpenFeature Remote Evaluation Protocol (OFREP 0.2), for SDKs of feature flags: the
 /// properties below `flags/`.
 ///
-/// A flag is the value of its property, whatever the context says: there are no rules here. What
-/// SDKs do not read, such as a missing right, is a problem as everywhere.
+/// A flag is the value of its property, whatever the context says: there are no rules here. Errors
+/// that SDKs do not read, such as a missing right, are problem details as everywhere.
 struct FlagRoutes: Sendable {
     private static let prefix = "flags/"
     private static let path = "/ofrep/v1/evaluate/flags"
-    /// The most flags that one answer has, and their bytes, but for those of the last one.
+    /// The maximum number of flags in one answer, and of their bytes without those of the last
+    /// flag.
     private static let countMax = PageRequest.limitMax
     private static let byteCountMax = ListRoutes.byteCountMax
 
@@ -86,7 +87,7 @@ struct FlagRoutes: Sendable {
                         + "one by one."
                 )
             }
-            // Whatever changes a flag changes the last revision or the number of them.
+            // Any change of a flag changes the last revision or the number of flags.
             let last = page.properties.map(\.revision).max() ?? 0
             let tag = "\(page.properties.count)-\(last)"
             let isKnown: Bool
@@ -113,7 +114,7 @@ struct FlagRoutes: Sendable {
         }
     }
 
-    /// Checks the body; if it is no context, the request is answered.
+    /// Checks the body; if it is not a context, the request is answered.
     private func takesContext(
         _ request: ServiceRequest,
         _ key: String?

@@ -9,19 +9,19 @@ internal import LatchkeyStrategies
 
 /// An import: reads lines from a body and puts them, batch after batch.
 ///
-/// The last line must say that the lines are whole, unless the client says that they are a part:
-/// what was cut off on its way would look like less, not like an error. So the batch in which the
+/// The last line must say that the lines are whole, unless the client says that they are a part: a
+/// body that was cut off would look like fewer lines, not like an error. So the batch in which the
 /// end is missing is not put.
 ///
-/// **Design.** What changes is used only on a serial queue of the import's own. The pieces of the
+/// **Design.** The changing state is used only on a serial queue of the import. The pieces of the
 /// body are copied into buffers, which the queue takes one after the other (``ImportInbox``). So an
 /// import holds two buffers and one batch, and no thread that serves is blocked. One batch is on
 /// its way to the store at any time, so that the lines take effect in their order. Its completion
-/// comes back to the queue, on which a strategy that blocks does no harm either.
+/// comes back to the queue, on which a blocking strategy does no harm either.
 ///
 /// The inbox says when the queue may use the request.
 ///
-/// SAFETY: `@unchecked Sendable` because what changes is used only on the queue.
+/// SAFETY: `@unchecked Sendable` because the changing state is used only on the queue.
 final class Import: BodyReader, @unchecked Sendable {
     private let request: ServiceRequest
     private let store: ServedProperties
@@ -30,7 +30,7 @@ final class Import: BodyReader, @unchecked Sendable {
     private let queue = DispatchQueue(label: "latchkey.import")
 
     private let inbox: ImportInbox<Failed>
-    /// For the audit log, where the client goes before the end; nil without one.
+    /// For the audit log, if the client goes before the end; nil without an audit log.
     private let origin: AuditOrigin?
     /// Whether a batch is on its way to the store.
     private var isCommitting = false
@@ -48,11 +48,11 @@ final class Import: BodyReader, @unchecked Sendable {
     /// Whether the body ended in the middle of the last line, or just before its line feed.
     private var lastLineIsOpen = false
     private var importedCount = 0
-    /// The latest commit of the import, or what the store says is its latest one.
+    /// The latest commit of the import, or of the store.
     private var revision: Revision?
     private var receivedByteCount = 0
 
-    /// What an import that has failed is answered with.
+    /// The answer to a failed import.
     private struct Failed: Sendable {
         let failure: ImportFailure
         let importedCount: Int
@@ -98,7 +98,7 @@ final class Import: BodyReader, @unchecked Sendable {
         }
     }
 
-    /// Says in the audit log what an import has put whose client has gone, behind its last batch.
+    /// Adds the import of a client that has gone to the audit log, after its last batch.
     private func noteLoss() {
         guard let origin, inbox.isLost, !isCommitting, !hasNotedLoss else { return }
         hasNotedLoss = true
@@ -106,7 +106,7 @@ final class Import: BodyReader, @unchecked Sendable {
             .noteLoss(origin, count: importedCount, revision: revision)
     }
 
-    /// Puts the lines that are left, and answers.
+    /// Puts the remaining lines, and answers.
     func finish() {
         switch inbox.complete() {
         case .readsOn, .waits: break
@@ -157,7 +157,7 @@ final class Import: BodyReader, @unchecked Sendable {
         }
     }
 
-    /// Whether the batch is full; else the buffer is used up.
+    /// Whether the batch is full; otherwise the buffer is used up.
     private func fillBatch() throws(ImportFailure) -> Bool {
         guard let buffer else {
             return false
@@ -215,7 +215,7 @@ final class Import: BodyReader, @unchecked Sendable {
         }
     }
 
-    /// Puts what is left behind the last piece, and answers when nothing is.
+    /// Puts the rest after the last piece, and answers when nothing is left.
     private func end() {
         if batch.openByteCount > 0 {
             lastLineIsOpen = true
@@ -227,7 +227,7 @@ final class Import: BodyReader, @unchecked Sendable {
             }
         }
         guard batch.lineCount == 0, steps.isWhole || isPartial, let revision else {
-            // Without lines, that tells the latest revision.
+            // Without lines, this commit tells the latest revision.
             commit()
             return
         }
@@ -240,7 +240,7 @@ final class Import: BodyReader, @unchecked Sendable {
         request.respond(json: json.bytes) { $0.imported = (importedCount, revision) }
     }
 
-    /// Answers, also in the middle of the body; the rest of it is thrown away.
+    /// Answers, also in the middle of the body; the rest of it is discarded.
     private func fail(_ failure: ImportFailure) {
         let failed = Failed(
             failure: failure,
@@ -264,7 +264,7 @@ final class Import: BodyReader, @unchecked Sendable {
         )
     }
 
-    /// How often a batch is submitted again that found the backlog full, and after how long: ten
+    /// How often a batch that found the backlog full is submitted again, and after which time: ten
     /// seconds in all.
     private static let attemptsMax = 5000
     private static let pause = DispatchTimeInterval.milliseconds(2)
@@ -332,7 +332,7 @@ final class Import: BodyReader, @unchecked Sendable {
     }
 }
 
-/// Why an import ends before the end of its body.
+/// The reason why an import ends before the end of its body.
 private struct ImportFailure: Error {
     let reason: RequestFailure
     /// The number of the line, or of the first one of a batch that was refused as a whole.

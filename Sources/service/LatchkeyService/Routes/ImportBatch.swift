@@ -1,6 +1,6 @@
 internal import LatchkeyStore
 
-/// The bounds of an import.
+/// The limits of an import.
 struct ImportLimits: Sendable {
     /// How many lines are put in one commit.
     let batchLineCount: Int
@@ -11,7 +11,7 @@ struct ImportLimits: Sendable {
     let depthMax: Int
     /// How many units of work a batch has: as many as one change can have.
     var unitsMax = StoreLimits.standard.changeUnitsMax
-    /// Several lines have no more bytes together: the log of a cluster bounds changes.
+    /// Several lines have no more bytes together: the log of a cluster limits changes.
     var byteCountMax = 1 << 20
 }
 
@@ -20,13 +20,13 @@ struct ImportLimits: Sendable {
 /// Names and values of the change borrow that memory. The names retain the batch, and so keep it.
 ///
 /// SAFETY: `@safe` because the buffers live as long as the batch, and the lines are in them.
-/// `@unchecked Sendable` because only one thread after the other adds lines, and none
-/// does once the change is made.
+/// `@unchecked Sendable` because threads add lines one after the other, and none does once the
+/// change is made.
 @safe
 final class ImportBatch: @unchecked Sendable {
     /// A batch ends when the buffers of its lines are this long.
     ///
-    /// They can be much longer than the lines: what is between them is kept, too.
+    /// They can be much longer than the lines: the bytes between the lines are kept, too.
     static let heldByteCountMax = 1 << 20
 
     private(set) var lineCount = 0
@@ -35,7 +35,7 @@ final class ImportBatch: @unchecked Sendable {
     private var byteCount = 0
     /// A name for each line, and its KiB.
     private var units = 0
-    /// What holds the lines.
+    /// The buffers that hold the lines.
     private var buffers: [ImportBuffer] = []
     private var heldByteCount = 0
     /// The line that is not complete yet, if it began in an earlier buffer.
@@ -56,7 +56,7 @@ final class ImportBatch: @unchecked Sendable {
         lineCount == 0 || byteCount + openByteCount + count <= limits.byteCountMax
     }
 
-    /// The next batch, which begins with what is open in this one.
+    /// The next batch, which begins with the open line of this one.
     func next() -> ImportBatch {
         let next = ImportBatch()
         swap(&next.open, &open)
@@ -73,7 +73,7 @@ final class ImportBatch: @unchecked Sendable {
 
     /// Ends a line with these bytes of a buffer, and keeps it.
     ///
-    /// - Returns: The whole line; nil for one of only white space, which does not count.
+    /// - Returns: The whole line; nil for a line of only white space, which does not count.
     func endLine(
         _ bytes: UnsafeRawBufferPointer,
         in buffer: ImportBuffer?,

@@ -4,8 +4,8 @@ internal import LatchkeyHTTP
 /// Bytes of the body of an import, in the order in which they came.
 ///
 /// SAFETY: `@safe` because every access is inside the memory, which lives as long as the object.
-/// `@unchecked Sendable` because one thread after the other adds bytes, and none does any more
-/// once they are read.
+/// `@unchecked Sendable` because threads add bytes one after the other, and none does once they are
+/// read.
 @safe
 final class ImportBuffer: @unchecked Sendable {
     /// A buffer is full from here on, or without room for a piece like the last one.
@@ -17,10 +17,10 @@ final class ImportBuffer: @unchecked Sendable {
 
     private var memory: UnsafeMutableRawBufferPointer
     private var byteCount = 0
-    /// Whose place it has among the full buffers, which is given back with the object.
+    /// Its place among the full buffers, which is given back with the object.
     private var place: (places: SharedPlaces, client: ClientKey)?
 
-    /// - Parameter capacity: How many bytes there is room for at first.
+    /// - Parameter capacity: The room for bytes at first.
     init(capacity: Int) {
         unsafe memory = .allocate(byteCount: capacity, alignment: 1)
     }

@@ -2,16 +2,16 @@ internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyStrategies
 
-/// What an import has received and not yet worked on, and who goes on.
+/// The received bytes that an import has not worked on yet, and the side that goes on.
 ///
 /// **Design.** The thread that serves adds pieces to one buffer while the import works on another:
-/// so the two meet once for many pieces, and both have something to do. If the import has nothing
-/// to do, it gets each piece at once: nothing waits for more to come. If the buffer is full, the
-/// client waits until the import takes it.
+/// so the two meet once for many pieces, and both have work. If the import is idle, it gets each
+/// piece at once: no piece waits for more to come. If the buffer is full, the client waits until
+/// the import takes it.
 ///
-/// The request must not be used when it is lost. It cannot be while the client waits, nor between
-/// the end of the body and the answer. So the import goes on with the client, and answers, only in
-/// these two states; a failure in any other one is kept for the thread that serves.
+/// The request must not be used when it is lost. It cannot be lost while the client waits, nor
+/// between the end of the body and the answer. So the import goes on with the client, and answers,
+/// only in these two states; a failure in any other one is kept for the thread that serves.
 ///
 /// | state | a piece comes | the buffer is used up |
 /// |---|---|---|
@@ -19,32 +19,32 @@ internal import LatchkeyStrategies
 /// | works | it is added; without more room the client waits | works on what was added, or idle |
 /// | failed | the thread that serves answers | |
 ///
-/// One lock guards all of it; to add a piece copies it under the lock.
+/// One lock guards all of it; a piece is copied under the lock.
 struct ImportInbox<Failure: Sendable>: Sendable {
-    /// What the thread that serves does with a piece.
+    /// The reaction of the serving thread to a piece.
     enum Reception {
         case readsOn
-        /// Has the client wait.
+        /// Makes the client wait.
         case waits
-        /// Has the import work on this.
+        /// Makes the import work on this buffer.
         case works(ImportBuffer)
         /// Answers.
         case fails(Failure)
     }
 
-    /// What the import does next.
+    /// The next step of the import.
     enum Next {
-        /// Lets the client go on if it waits, and works on this.
+        /// Lets the client go on if it waits, and works on this buffer.
         case work(ImportBuffer, isWaiting: Bool)
-        /// Puts what is left, and answers.
+        /// Puts the rest, and answers.
         case end
-        /// Waits for more. The client does not wait: that it does only while there is a buffer.
+        /// Waits for more. The client does not wait: it waits only while there is a buffer.
         case idle
         /// Nothing: the request was lost.
         case stop
     }
 
-    /// Whether an import that has failed answers, or leaves that to the thread that serves.
+    /// Whether a failed import answers, or leaves that to the serving thread.
     enum Ending {
         case answers, leaves
     }
@@ -63,9 +63,9 @@ struct ImportInbox<Failure: Sendable>: Sendable {
     private let state = Guarded<State>(State())
 
     /// - Parameters:
-    ///   - places: Those of full buffers, of all imports. Without one, the import takes one piece
-    ///     after the other.
-    ///   - client: Who sends the body.
+    ///   - places: The places of full buffers of all imports. Without a place, the import takes one
+    ///     piece after the other.
+    ///   - client: The sender of the body.
     init(_ places: SharedPlaces, _ client: ClientKey) {
         self.places = places
         self.client = client
@@ -96,7 +96,7 @@ struct ImportInbox<Failure: Sendable>: Sendable {
 
     /// Notes the end of the body.
     ///
-    /// - Returns: Whether the import is to be told, or what it has failed with.
+    /// - Returns: Whether the import is to be told, or its failure.
     func complete() -> Reception {
         state.write { state in
             if let failure = state.failure {

@@ -12,7 +12,7 @@ struct ImportRoutes: Sendable {
     let lineByteCountMax: Int
     let unitsMax: Int
     let batchByteCountMax: Int
-    /// Of long buffers.
+    /// The places of long buffers.
     let places: SharedPlaces
 
     func add(to table: inout RouteTable) {
@@ -26,7 +26,7 @@ struct ImportRoutes: Sendable {
                 do throws(RequestFailure) {
                     request.exchange.readBody(with: try makeImport(request))
                 } catch {
-                    // Who asks before it sends the body need not send it.
+                    // A client that asks before it sends the body need not send it.
                     guard !request.exchange.hasHeader(named: "expect") else { throw error }
                     request.exchange.readBody(with: RefusedImport(request, error))
                 }
@@ -74,8 +74,8 @@ struct ImportRoutes: Sendable {
     }
 }
 
-/// Refuses an import for what its head says, behind a body of any length: no other body of that
-/// length gets an answer but 413, which would be the wrong reason.
+/// Refuses an import because of its head, after a body of any length: otherwise a long body would
+/// get 413, the wrong reason.
 private final class RefusedImport: BodyReader {
     private let request: ServiceRequest
     let failure: RequestFailure
@@ -96,7 +96,7 @@ extension ServiceRequest {
     /// Checks that the body, if it has a media type, is JSON by lines, and that it has no content
     /// coding.
     ///
-    /// What is no JSON is found line by line.
+    /// Lines that are not JSON are found one by one.
     fileprivate func bodyIsLines() throws(RequestFailure) {
         _ = try mediaType(
             MediaType.isJSONLines,

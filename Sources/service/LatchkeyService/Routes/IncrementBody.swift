@@ -4,7 +4,7 @@ internal import LatchkeyJSON
 internal import LatchkeyStore
 
 extension ServiceRequest {
-    /// The number to add: the one member of the body, `by`, or 1 without a body.
+    /// The number to add: the only member of the body, `by`, or 1 without a body.
     func incrementStep(depthMax: Int) throws(RequestFailure) -> Int64 {
         guard !exchange.body.isEmpty else {
             return 1

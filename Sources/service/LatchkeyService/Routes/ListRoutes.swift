@@ -9,7 +9,7 @@ internal import LatchkeyWatches
 
 /// The route of the sorted list of properties.
 struct ListRoutes: Sendable {
-    /// A page with values ends behind the one that makes it longer than this.
+    /// A page with values ends after the value that makes it longer than this.
     static let byteCountMax = 4 * 1024 * 1024
 
     private static let nameCountMax = 128
@@ -64,7 +64,7 @@ struct ListRoutes: Sendable {
         request.respond(json: json, revision: revision)
     }
 
-    /// Reads piece by piece, in turns with other clients, and answers behind the last one.
+    /// Reads piece by piece, in turns with other clients, and answers after the last piece.
     private func read<Reading: PiecewiseReading>(
         _ reading: Reading,
         _ request: ServiceRequest,
@@ -116,7 +116,7 @@ struct ListRoutes: Sendable {
         }
         let presence = request.exchange.presence()
         store.takeSnapshotToList(.here()) { snapshot in
-            // Each folder is passed in all stripes.
+            // Each folder is passed over in all stripes.
             read(PageReading(page, snapshot), request, presence) { reading in
                 Self.answer(request, reading.page, includesValues: includesValues)
             }
@@ -182,7 +182,7 @@ struct ListRoutes: Sendable {
 /// The start of the next page: the last name of a page in base64url (RFC 4648, section 5), or the
 /// end of its last folder, which is a byte longer than a name can be.
 ///
-/// The encoding keeps clients from making up cursors.
+/// The encoding discourages clients from making up cursors.
 private enum Cursor {
     static func text(_ name: [UInt8]) -> String {
         let text = Data(name).base64EncodedData().filter { $0 != UInt8(ascii: "=") }

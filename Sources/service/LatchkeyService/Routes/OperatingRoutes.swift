@@ -46,8 +46,8 @@ struct OperatingRoutes: Sendable {
             meters.reset()
             request.respond(.noContent)
         }
-        // It tells what is known to be wrong with the libraries. So it asks for a token where
-        // others do, unless the operator opens it.
+        // It reveals known faults of the libraries. So it asks for a token like other routes,
+        // unless the operator opens it.
         let version = FixedPage("application/json", program.json)
         Self.add("/version", needs: .tokenUnless(.version), to: &table) {
             request,
@@ -89,9 +89,9 @@ struct OperatingRoutes: Sendable {
         }
     }
 
-    /// Probes and metrics, which are also served over a bound of connections.
+    /// Probes and metrics, which are also served over a limit of connections.
     ///
-    /// A probe that fails can restart the service, and the metrics say why there is no place.
+    /// A failed probe can restart the service, and the metrics say why there is no place.
     func addProbes(to table: inout RouteTable) {
         table.add(
             .get,

@@ -11,7 +11,7 @@ struct OperationRoutes: Sendable {
     private static let limitDefault = 100
 
     let operations: Operations
-    /// Nil if everybody may do everything.
+    /// Nil if every client may do everything.
     let access: AccessControl?
     let fetching: FetchLimits
     let canCompare: Bool
@@ -104,7 +104,7 @@ struct OperationRoutes: Sendable {
         submission.respond(to: request)
     }
 
-    /// The reader of the operations of a caller, who may lose rights before they are executed.
+    /// The reader of a caller's operations; the caller may lose rights before they are executed.
     private func body(of request: ServiceRequest) -> OperationBody {
         let name = request.caller.name
         return OperationBody(
@@ -119,14 +119,15 @@ struct OperationRoutes: Sendable {
                 }
                 var lacked =
                     owner.allows(.operations) ? step.lackedRight(of: owner) : .operations
-                // What was read before may not be written elsewhere any more.
+                // A value that was read before must not be written elsewhere without the right to
+                // read it.
                 if lacked == nil, !owner.reads(taken) { lacked = .read }
                 return lacked.flatMap { RequestFailure.forbidden($0, owner).detail }
             }
         )
     }
 
-    /// Checks that the caller may have all steps made, and see what they wait for.
+    /// Checks that the caller may make all steps, and see the operations that they wait for.
     private func check(_ plan: OperationPlan, _ caller: Caller) throws(RequestFailure) {
         for step in plan.steps + plan.recovery {
             if let right = step.lackedRight(of: caller) { throw .forbidden(right, caller) }
@@ -193,12 +194,12 @@ struct OperationRoutes: Sendable {
 }
 
 extension OperationSnapshot {
-    /// Whether the caller may see and cancel the operation: its owner, and an admin.
+    /// Whether the caller may see and cancel the operation: it is the owner or an admin.
     func isVisible(to caller: Caller) -> Bool {
         caller.name == owner || caller.allows(.admin)
     }
 
-    /// Whether the caller may see its value, too: who reads what the value shows.
+    /// Whether the caller may see its value, too: it may read all that the value shows.
     func isShown(to caller: Caller) -> Bool {
         value.map { caller.reads($0.shown) } ?? true
     }
@@ -207,7 +208,7 @@ extension OperationSnapshot {
 extension OperationStep {
     /// A right that the step needs and the caller lacks; nil if there is none.
     ///
-    /// Those to the properties of an import are asked when its lines are known.
+    /// Rights to the properties of an import are checked when its lines are known.
     fileprivate func lackedRight(of caller: Caller) -> Right? {
         let lacked: Right? =
             switch self {
@@ -251,7 +252,7 @@ extension ServiceRequest {
         }
     }
 
-    /// The number of the last event that the client has seen; 0 if it does not say.
+    /// The number of the last event that the client has seen; 0 if it does not tell.
     fileprivate var lastEventNumber: UInt64 {
         exchange.header(named: "last-event-id")
             .flatMap { UInt64(String(decoding: $0, as: UTF8.self)) } ?? 0

@@ -7,9 +7,9 @@ internal import LatchkeyStrategies
 /// The stream of one operation's events.
 ///
 /// **Design.** The stream keeps no events: its place is the number of the last event that was
-/// written, and the board keeps the events. Whoever has news writes what is new: the thread that
-/// changed the operation, or the one that found room. One of them does at a time; the other leaves
-/// word, and the first one looks again. So the order is kept, and no thread waits.
+/// written, and the board keeps the events. The thread that changed the operation, or the one that
+/// found room, writes the new events. Only one of them writes at a time; the other sets a flag, and
+/// the first one looks again. So the order is kept, and no thread waits.
 final class OperationStream: Sendable {
     private struct Place {
         var number: UInt64
@@ -36,7 +36,7 @@ final class OperationStream: Sendable {
         place = Synchronized(Place(number: number))
     }
 
-    /// Answers the request with the events behind one number.
+    /// Answers the request with the events after a number.
     static func start(
         _ request: ServiceRequest,
         _ operations: Operations,
@@ -78,7 +78,7 @@ final class OperationStream: Sendable {
         stop?()
     }
 
-    /// Writes what is new, unless another thread does.
+    /// Writes the new events, unless another thread does.
     private func write(to stream: ResponseStream) {
         let isFirst = place.write { place in
             place.hasNews = true
@@ -105,7 +105,7 @@ final class OperationStream: Sendable {
         }
     }
 
-    /// Writes events as long as there is room, and ends the stream behind the last one.
+    /// Writes events while there is room, and ends the stream after the last one.
     private func writeEvents(after number: UInt64, to stream: ResponseStream) -> UInt64 {
         var written = number
         guard !caller.isRevoked else {
@@ -118,7 +118,7 @@ final class OperationStream: Sendable {
             return written
         }
         for event in found.events {
-            // It may have lost a right since.
+            // The caller may have lost a right since.
             guard caller.allows(.operations), event.operation.isVisible(to: caller),
                 event.operation.isShown(to: caller)
             else {

@@ -2,15 +2,15 @@ internal import LatchkeyStore
 
 /// A search for the state of the store as of a revision, piece by piece.
 ///
-/// The state is that of a snapshot without what changed since.
+/// The state is a snapshot without the changes since the revision.
 ///
-/// SAFETY: `@unchecked Sendable` because one piece after the other is read, on the queue of all
+/// SAFETY: `@unchecked Sendable` because pieces are read one after the other, on the queue of all
 /// exports.
 final class PastState: @unchecked Sendable {
     enum Progress {
         /// The state.
         case whole(StateWalk)
-        /// The journal does not hold what changed since.
+        /// The journal does not hold the changes since.
         case gone
         /// There is more to read.
         case more
@@ -30,7 +30,7 @@ final class PastState: @unchecked Sendable {
         place = revision
     }
 
-    /// Reads a piece of the journal, for which writers wait meanwhile.
+    /// Reads a piece of the journal; writers wait meanwhile.
     func read(_ journal: Journal) -> Progress {
         guard place < snapshot.revision else {
             return .whole(StateWalk(snapshot, undoing: commits, to: revision, prefix: prefix))

@@ -43,7 +43,7 @@ struct ProfileRoutes: Sendable {
         let number = windows.nextNumber()
         request.exchange.whenGone { [windows] in windows.end(number) }
         let isAccepted = windows.run(number, after: seconds ?? 0) {
-            // It may have lost the right since.
+            // The caller may have lost the right since.
             let caller = request.caller
             guard !caller.isRevoked else { return request.fail(.revoked) }
             guard caller.allows(.admin) else { return request.fail(.forbidden(.admin, caller)) }

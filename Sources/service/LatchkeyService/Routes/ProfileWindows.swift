@@ -8,7 +8,7 @@ internal import LatchkeyStrategies
 /// Each closure is taken out of the state once, by its timer or by the drain, and runs on the
 /// queue.
 final class ProfileWindows: Sendable {
-    /// More requests at once are refused, since each keeps the sums of its start.
+    /// More requests at once are refused, because each keeps the sums at its start.
     static let countMax = 8
 
     private struct State: Sendable {
@@ -28,7 +28,8 @@ final class ProfileWindows: Sendable {
         }
     }
 
-    /// Runs the closure in so many seconds, or as soon as the service drains, or the wait is ended.
+    /// Runs the closure after this many seconds, or as soon as the service drains, or the wait is
+    /// ended.
     ///
     /// - Returns: false if too many wait already.
     func run(_ number: UInt64, after seconds: Int, _ body: @escaping @Sendable () -> Void) -> Bool {

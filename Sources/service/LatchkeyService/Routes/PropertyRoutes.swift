@@ -72,7 +72,8 @@ struct PropertyRoutes: Sendable {
         }
     }
 
-    /// A token with these rights to the name of the path: to read it if the answer has the value.
+    /// A token with these rights to the name in the path; with the right to read if the answer has
+    /// the value.
     private static func asking(_ rights: Right...) -> RouteNeed {
         .tokenAgain { request, match throws(RequestFailure) in
             for right in rights { _ = try request.name(match.capture, right) }

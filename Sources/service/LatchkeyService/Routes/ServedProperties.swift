@@ -7,8 +7,8 @@ internal import LatchkeyStrategies
 
 /// The properties that are served, as requests use them.
 ///
-/// Looks and lists go to the store, changes as well, or into the log of a cluster. What is asked
-/// for is recorded, if the service records a trace.
+/// Looks and lists go to the store; changes go to the store, too, or into the log of a cluster.
+/// Requests are recorded, if the service records a trace.
 struct ServedProperties: Sendable {
     private let base: PropertyStore
     /// Puts changes into the log, in a cluster.
@@ -26,7 +26,7 @@ struct ServedProperties: Sendable {
 
     /// Finds a property and answers the request with it.
     ///
-    /// Without a closure, unless the answer comes later: it would be allocated.
+    /// Without a closure, which would be allocated, unless the answer comes later.
     func read(
         _ name: PropertyName,
         _ request: ServiceRequest,
@@ -65,13 +65,13 @@ struct ServedProperties: Sendable {
 
     /// Decides a change of one property, and makes it or refuses it.
     ///
-    /// Nothing of it is recorded later: no decision chooses between steps.
+    /// It is recorded at once: no decision chooses between steps.
     func commit(_ change: Change, _ ask: Ask, _ answer: ChangeAnswer) throws(BacklogFull) {
         _ = recorder?.record(change)
         try pass(change, ask, answer, answer.request.key)
     }
 
-    /// The same for any change, and for what follows in an object.
+    /// The same for any change, with an answer in one reference.
     func commitAny(_ change: Change, _ ask: Ask, _ answer: AnyAnswer) throws(BacklogFull) {
         let recorded = recorder?.record(change).map { AnyAnswer.recorded($0, answer) }
         try pass(change, ask, recorded ?? answer, answer.key)
@@ -102,7 +102,7 @@ struct ServedProperties: Sendable {
         }
     }
 
-    /// Makes a change that no request asks for by itself, in the name of an author.
+    /// Makes a change that is not one request's own, in the name of an author.
     func commit(
         _ change: Change,
         author: [UInt8]?,
@@ -137,7 +137,7 @@ struct ServedProperties: Sendable {
         base.snapshot(ask, completion: completion)
     }
 
-    /// Takes all properties as of one revision, for a list that is made behind that.
+    /// Takes all properties as of one revision, for a list that is made from them.
     func takeSnapshotToList(
         _ ask: Ask,
         _ completion: @escaping @Sendable (StoreSnapshot) -> Void
@@ -205,7 +205,7 @@ struct ChangeAnswer: DecisionReceiver {
     }
 }
 
-/// What follows any other decision, in one reference.
+/// The receiver of any other decision, in one reference.
 enum AnyAnswer: DecisionReceiver {
     case transaction(TransactionAnswer)
     case waiting(TransactionWait.Round)

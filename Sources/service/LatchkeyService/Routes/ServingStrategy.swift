@@ -6,16 +6,16 @@ internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// How the strategy of a store is asked for and changed.
+/// Reads and changes the strategy of a store.
 struct StrategySwitch: Sendable {
     /// The strategy that new accesses ask.
     let kind: @Sendable () -> StrategyKind
-    /// Changes it, and blocks meanwhile.
+    /// Changes the strategy, and blocks meanwhile.
     let change: @Sendable (StrategyKind) throws(SwitchRefusal) -> SwitchReport
 }
 
 extension StrategySwitch {
-    /// That of a store, whose meters have the time that each strategy has served.
+    /// The switch of a store, whose meters have the time that each strategy has served.
     init(_ store: PropertyStore, _ meters: ContentionMeters) {
         self.init(
             kind: { store.kind },
@@ -30,8 +30,8 @@ extension StrategySwitch {
 
 /// The strategy that serves: which one it is, since when, and the way to switch it.
 ///
-/// **Design.** A switch blocks, so it runs on a queue of its own. `state` guards who may switch:
-/// one request from its start until the log has its line, so that lines and times have the order of
+/// **Design.** A switch blocks, so it runs on a queue of its own. `state` lets one request switch
+/// at a time, from its start until the log has its line, so that lines and times have the order of
 /// the switches. A second one is refused at once, and does not wait on the queue.
 final class ServingStrategy: Sendable {
     private struct State {
@@ -50,7 +50,7 @@ final class ServingStrategy: Sendable {
         help: "Switches to another strategy."
     )
 
-    /// The one that the service was started with, and starts with the next time.
+    /// The strategy of this start, and of the next one.
     let atStart: StrategyKind
     private let store: StrategySwitch
     private let log: Log
@@ -59,7 +59,7 @@ final class ServingStrategy: Sendable {
     private let state: Guarded<State>
     private let queue = DispatchQueue(label: "latchkey.strategy")
 
-    // The clock is the calendar's, which a test drives.
+    // The clock is the calendar's, so that a test can drive it.
     init(
         _ store: StrategySwitch,
         _ registry: MetricRegistry,
@@ -79,7 +79,7 @@ final class ServingStrategy: Sendable {
     /// The strategy that new accesses ask.
     var kind: StrategyKind { store.kind() }
 
-    /// The strategy that was switched to last, and when it began to serve.
+    /// The strategy of the last switch, and when it began to serve.
     var serving: (kind: StrategyKind, since: Timestamp) { state.read { $0.serving } }
 
     /// Switches to another strategy, or to the one that serves, which changes nothing.

@@ -4,12 +4,12 @@ internal import LatchkeyJSON
 internal import LatchkeyOperations
 internal import LatchkeyStore
 
-/// The answer to a request that submits operations, as a repeat of it gets it, too.
+/// The answer to a request that submits operations; a repeat of it gets the same answer.
 ///
 /// It is kept as a byte that no decision begins with, the number of operations and their
 /// identifiers, whether they were sent as a list, and the body.
 struct Submission {
-    /// As ``KeptDecision`` has other kinds.
+    /// ``KeptDecision`` has other kinds.
     private static let kind: UInt8 = 3
 
     private let ids: [String]

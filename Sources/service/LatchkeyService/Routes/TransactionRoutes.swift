@@ -6,10 +6,10 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import LatchkeyWatches
 
-/// The routes of transactions, and of what is done to all or to the first property of a prefix,
-/// which are transactions, too.
+/// The routes of transactions, and of changes to all or to the first property of a prefix, which
+/// are transactions, too.
 struct TransactionRoutes: Sendable {
-    /// A request that waits keeps its body, and what it asks for is kept once more.
+    /// A waiting request keeps its body, and its transaction is kept in addition.
     private static let waitingByteCountMax = 64 * 1024
 
     let store: ServedProperties
@@ -51,7 +51,7 @@ struct TransactionRoutes: Sendable {
         }
     }
 
-    /// A token with the rights to what a transaction does and shows.
+    /// A token with the rights that a transaction needs for its changes and its results.
     private func asking(
         _ transaction: @escaping @Sendable (ServiceRequest) throws(RequestFailure) -> Transaction
     ) -> RouteNeed {
@@ -143,7 +143,7 @@ struct TransactionRoutes: Sendable {
     ) throws(RequestFailure) {
         try request.require(transaction)
         let answer = TransactionAnswer(request, transaction, form)
-        // Before it waits in a line: it is made already.
+        // Before it waits in a line: the transaction is made already.
         if let kept = request.key?.decision(of: .transaction(transaction)) {
             return answer.receive(kept)
         }
@@ -180,9 +180,10 @@ struct TransactionRoutes: Sendable {
 
 /// Answers a transaction.
 ///
-/// An object, because a transaction and a request are more references than one that is handed on.
+/// An object, because passing on one reference is cheaper than those of a transaction and a
+/// request.
 final class TransactionAnswer: Sendable {
-    /// What the answer has.
+    /// The content of the answer.
     enum Form: Sendable {
         case transaction
         /// The property that the one step has taken.
@@ -208,7 +209,7 @@ final class TransactionAnswer: Sendable {
         }
         request.respond(
             json: json,
-            // What changes nothing can be refused.
+            // An answer to no change can be refused.
             bound: commit.isEmpty || commit.isRepeat ? .refuses : .none,
             audit: { $0.commit = commit }
         )

@@ -10,22 +10,22 @@ internal import Synchronization
 /// A transaction that waits until its conditions hold, and its pops find something.
 ///
 /// It is tried again whenever a property changes that its conditions name or that a pop could take,
-/// until the time is up. Then its other branch is taken. When the service drains before, it is
+/// until its time is over. Then its other branch is taken. When the service drains before, it is
 /// refused, and nothing of it is made.
 ///
 /// **Design.** As a ``LongPoll``: the revision that commits are waited for is read before each try,
-/// so that no commit is missed. Those who wait for the same stand in a line of ``WaitingLines``,
-/// and only the first of them is tried: if it cannot be made, the others cannot, either. So a lock
-/// goes from one to the next in the order in which they came, and a commit leads to one try however
-/// many wait. The others only wait for the end of their time, or for their turn. If the strategy's
-/// backlog is full, the first waits for a pause and tries again, so that the line is not used up.
-/// Nothing of the transaction is applied for a client that has gone before its try. A repeat with
-/// its `Idempotency-Key` that waits less long ends the wait of both.
+/// so that no commit is missed. Transactions that wait for the same are in a line of
+/// ``WaitingLines``, and only the first of them is tried: if it cannot be made, the others cannot,
+/// either. So a lock passes from one to the next in the order in which they came, and a commit
+/// leads to one try, however many wait. The others only wait for the end of their time, or for
+/// their turn. If the strategy's backlog is full, the first waits for a pause and tries again, so
+/// that the line is not used up. Nothing of the transaction is applied for a client that has gone
+/// before its try. A repeat with its `Idempotency-Key` and a shorter wait ends the wait of both.
 final class TransactionWait: Sendable {
     /// Until the next try when the backlog was full.
     private static let pauseNanoseconds: UInt64 = 100_000_000
 
-    /// Of its waits, from ``WatchHub/nextIdentifier()``.
+    /// The identifier of its waits, from ``WatchHub/nextIdentifier()``.
     let id: UInt64
     private let answer: TransactionAnswer
     private let deadlineNanoseconds: Atomic<UInt64>
@@ -63,7 +63,7 @@ final class TransactionWait: Sendable {
         }
     }
 
-    /// Ends the wait by a time, if it would end later.
+    /// Ends the wait at a time, if it would end later.
     func end(by endNanoseconds: UInt64) {
         if deadlineNanoseconds.min(endNanoseconds, ordering: .relaxed).oldValue > endNanoseconds {
             hub.giveUp(id)
@@ -92,7 +92,7 @@ final class TransactionWait: Sendable {
         }
     }
 
-    /// Leaves the line, whose next one has its turn then.
+    /// Leaves the line; then the next one has its turn.
     private func leave(_ isWaiting: Bool) {
         request.key?.endsWait()
         if isWaiting {
@@ -140,7 +140,7 @@ final class TransactionWait: Sendable {
             ) { [self] in end($0) },
             id
         )
-        // Its client may have gone, its turn may have come, or its time may have become less
+        // Its client may have gone, its turn may have come, or its time may have become shorter
         // before it was added.
         let isInLine = filter.parts.isEmpty && pauseEnd == .max
         if presence.isOver || isInLine && routes.lines.isFirst(line, self)
@@ -158,11 +158,11 @@ final class TransactionWait: Sendable {
             return request.giveUp()
         }
         switch reason {
-        // It is given up when its turn has come, and when its time has become less, too.
+        // It is also given up when its turn has come, or its time has become shorter.
         case .gone where !isOver && !routes.lines.isFirst(line, self):
             wait(WatchFilter([]), .max, isWaiting: true)
         case .changed, .gone, .timeUp: attempt(isLast: isOver, isWaiting: true)
-        // Its time is not up, so the other branch is not taken.
+        // Its time is not over, so the other branch is not taken.
         case .draining: fail(RequestFailure(.draining))
         case .revoked: fail(lackedRight.map { .forbidden($0, request.caller) } ?? .revoked)
         }
@@ -218,7 +218,7 @@ final class WaitingLines: Sendable {
 
     /// Leaves a line.
     ///
-    /// - Returns: The one that is the first by that.
+    /// - Returns: The transaction that thereby becomes the first.
     func leave(_ line: [UInt8], _ wait: TransactionWait) -> TransactionWait? {
         lines.write { lines in
             guard let place = lines[line]?.firstIndex(where: { $0 === wait }) else { return nil }
@@ -247,8 +247,8 @@ extension Transaction {
         return WatchFilter(parts)
     }
 
-    /// The same for all transactions that are possible at the same time: the conditions, and the
-    /// steps up to the last pop, without what a claim has.
+    /// A key that is the same for all transactions that become possible together: the conditions,
+    /// and the steps up to the last pop, without the values of claims.
     fileprivate var line: [UInt8] {
         let end = steps.lastIndex { if case .pop = $0.action { true } else { false } }
         let deciding = steps[..<(end.map { $0 + 1 } ?? 0)].map { step in

@@ -1,7 +1,6 @@
 /// A request that was decided, as it is stored.
 ///
-/// A note has a byte for the version and records: 1 where replicas have all in common, 2 of one
-/// service.
+/// A note has a byte for the version and records: 1 for replicas of a cluster, 2 for one service.
 ///
 /// | Part | Bytes |
 /// |---|---|
@@ -10,7 +9,7 @@
 /// | time of the entry, milliseconds | varint |
 /// | answer | 1 if it is kept; then length as varint, bytes: see ``KeptDecision`` |
 package struct IdentityRecord: Sendable {
-    /// No JSON text begins with one, as the notes of 0.1 do.
+    /// No JSON text begins with such a byte; the notes of 0.1 are JSON.
     package enum Version: UInt8, Sendable {
         case replicated = 1
         case own = 2
@@ -20,7 +19,7 @@ package struct IdentityRecord: Sendable {
     package let time: Timestamp
     /// Nil if it was too long.
     package let answer: KeptDecision?
-    /// Who sent the request, where one service keeps it.
+    /// The sender of the request, if one service keeps it.
     package let owner: KeyOwner?
 
     package init(
@@ -99,7 +98,7 @@ package struct IdentityRecord: Sendable {
     }
 }
 
-/// Who sent a request with a key; only equality counts here.
+/// The sender of a request with a key; only its equality is used here.
 package struct KeyOwner: Sendable, Hashable {
     package let kind: UInt8
     package let number: UInt64
@@ -110,7 +109,7 @@ package struct KeyOwner: Sendable, Hashable {
 }
 
 extension BinaryWriter {
-    /// Appends bytes behind their length.
+    /// Appends the length of the bytes, then the bytes.
     package mutating func add(_ content: [UInt8]) {
         unsafe content.withUnsafeBytes { unsafe add($0) }
     }

@@ -1,22 +1,22 @@
 /// The requests that were decided lately, and their first decisions.
 ///
-/// No key is dropped before its time: at a bound, new keys are refused. Room for a short answer is
+/// No key is dropped before its time: at a limit, new keys are refused. Room for a short answer is
 /// asked for before a change is made. A longer one that has no room is not kept, but its key is.
 ///
-/// **In a cluster** all replicas have the same. What is kept decides whether a change is made. So
-/// it follows from the log alone: time is that of the entries, bounds are those of the cluster, and
-/// a restart brings back exactly what was there. For that, what the table gets is stored: with a
-/// commit in its note, and a decision without effect in the note of the next commit, or, until
+/// **In a cluster** all replicas have the same table. Its content decides whether a change is made.
+/// So it follows from the log alone: the time is that of the entries, the limits are those of the
+/// cluster, and a restart restores exactly the same content. For that, each decision is stored:
+/// that of a commit in its note, and one without effect in the note of the next commit, or, until
 /// there is one, beside the position in the log.
 ///
-/// **Of one service** it has what that service has decided. Its user counts what each client takes,
-/// and asks for the room. With a commit, its note is stored, and nothing else.
+/// **In one service** it has the decisions of that service. Its user counts the room that each
+/// client takes, and asks for it. Only the notes of commits are stored.
 package struct IdentityTable: Sendable {
     package struct Limits: Sendable {
         package var lifetimeMilliseconds: Int64
         package var keyCountMax: Int
         package var byteCountMax: Int
-        /// Whether replicas decide by the table, and must have the same.
+        /// Whether replicas decide by the table, and must have the same one.
         package var isReplicated: Bool
 
         package init(
@@ -36,9 +36,9 @@ package struct IdentityTable: Sendable {
     package static let answerByteCountMax = 64 * 1024
     /// The room for an answer that each new key needs.
     package static let shortByteCount = 1024
-    /// What a key takes beside its bytes and its answer.
+    /// The memory that a key takes beside its bytes and its answer.
     package static let entryByteCount = 320
-    /// Decisions without effect that wait for a commit have so many bytes at most.
+    /// The maximum bytes of decisions without effect that wait for a commit.
     ///
     /// Beyond that they are not kept: nothing was done, so a repeat may run.
     static let pendingByteCountMax = 64 * 1024
@@ -48,7 +48,7 @@ package struct IdentityTable: Sendable {
         package let fingerprint: [UInt8]
         /// Nil if it was too long.
         package let answer: KeptDecision?
-        /// Who sent the request, where one service keeps it.
+        /// The sender of the request, if one service keeps it.
         package let owner: KeyOwner?
         fileprivate let digest: UInt64
         fileprivate let end: Int64
@@ -62,9 +62,9 @@ package struct IdentityTable: Sendable {
     private var pending = RingBuffer<(bytes: [UInt8], end: Int64)>()
     private var pendingByteCount = 0
     package private(set) var byteCount = 0
-    /// A hash of all that is kept, in no order: replicas compare it.
+    /// A hash of all entries, in no order: replicas compare it.
     package private(set) var digest: UInt64 = 0
-    /// What answers take beyond the room that each has.
+    /// The bytes of answers beyond the room that each one has.
     private var longByteCount = 0
 
     package init(_ limits: Limits) {
@@ -75,7 +75,7 @@ package struct IdentityTable: Sendable {
 
     // MARK: Deciding
 
-    /// The decision of a request that was decided before, or cannot be; nil if it is to run.
+    /// The first decision for a repeat, or a refusal if there is no room; nil if it is to run.
     package mutating func decision(
         of identity: RequestIdentity,
         _ change: Change,
@@ -92,12 +92,12 @@ package struct IdentityTable: Sendable {
         return entry.decision(of: identity, change)
     }
 
-    /// What was decided of the request with a key; nil if its time is over, or it was not there.
+    /// The entry of a key; nil if it has expired, or was not there.
     package func entry(_ key: [UInt8], at time: Timestamp) -> Entry? {
         entries[key].flatMap { $0.end > time.milliseconds ? $0 : nil }
     }
 
-    /// What is to be stored with the commit of a change; nil for nothing.
+    /// The note to store with the commit of a change; nil for none.
     package func note(
         for commit: Commit,
         of identity: RequestIdentity?,
@@ -118,7 +118,7 @@ package struct IdentityTable: Sendable {
     ) {
         let record = record(decision, of: identity, change, at: time)
         if decision.hasEffect {
-            // They are in the note of the commit.
+            // The pending ones are in the note of the commit.
             pending = RingBuffer()
             pendingByteCount = 0
             if let record { add(record) }
@@ -157,7 +157,7 @@ package struct IdentityTable: Sendable {
 
     // MARK: Entries
 
-    /// Keeps a request that was decided, whose key is not there, behind those with earlier times.
+    /// Adds a decided request, whose key is not there, after those with earlier times.
     package mutating func add(_ record: IdentityRecord) {
         let end = record.time.milliseconds + limits.lifetimeMilliseconds
         let key = record.identity.key
@@ -179,9 +179,9 @@ package struct IdentityTable: Sendable {
         longByteCount += sign * max(0, entry.answerByteCount - Self.shortByteCount)
     }
 
-    /// Drops a key whose time is over.
+    /// Drops a key that has expired.
     ///
-    /// - Returns: What it had; nil if it is not there or its time is not over.
+    /// - Returns: Its entry; nil if it is not there or has not expired.
     package mutating func drop(_ key: [UInt8], ifOverAt time: Timestamp) -> Entry? {
         guard let entry = entries[key], entry.end <= time.milliseconds else { return nil }
         entries[key] = nil
@@ -190,9 +190,9 @@ package struct IdentityTable: Sendable {
         return entry
     }
 
-    /// Drops the first key whose time is over.
+    /// Drops the first key that has expired.
     ///
-    /// - Returns: The key, and what it had, unless it was dropped by itself; nil if none is over.
+    /// - Returns: The key, and its entry, unless it was dropped by itself; nil if none has expired.
     package mutating func dropFirst(ifOverAt time: Timestamp) -> (key: [UInt8], entry: Entry?)? {
         guard let first = expiring.first, first.end <= time.milliseconds else { return nil }
         _ = expiring.popFirst()
@@ -204,7 +204,7 @@ package struct IdentityTable: Sendable {
         pendingByteCount += bytes.count
     }
 
-    /// Drops what is over at a time.
+    /// Drops everything that has expired at a time.
     package mutating func expire(at time: Timestamp) {
         while dropFirst(ifOverAt: time) != nil {}
         while let first = pending.first, first.end <= time.milliseconds {
@@ -215,7 +215,7 @@ package struct IdentityTable: Sendable {
 
     // MARK: Storing
 
-    /// What is to be stored beside the position: empty for nothing.
+    /// The note to store beside the position; empty for none.
     package var unstored: [UInt8] { pending.count == 0 ? [] : note(adding: []) }
 
     private func note(adding record: [UInt8]) -> [UInt8] {
@@ -226,16 +226,16 @@ package struct IdentityTable: Sendable {
         return bytes
     }
 
-    /// Takes what was stored, in the order in which it was.
+    /// Restores a stored note, in the order in which the notes were stored.
     ///
     /// - Parameters:
-    ///   - note: Of a commit, or what was stored beside the position.
+    ///   - note: The note of a commit, or the one beside the position.
     ///   - isStored: Whether a commit has it.
     /// - Returns: False if it cannot be read.
     package mutating func restore(_ note: [UInt8], isStored: Bool = true) -> Bool {
         guard let records = IdentityRecord.records(note, .replicated) else { return false }
         for record in records {
-            // A key can come again behind its time.
+            // A key can come again after its time.
             expire(at: record.time)
             if !isStored { pend(record.encoded, at: record.time) }
             add(record)

@@ -4,12 +4,12 @@ package import LatchkeyHTTP
 package import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// Has reads wait until the state is as new as they ask for, on all routes that read the store.
+/// Lets reads wait until the state is as new as they ask for, on all routes that read the store.
 ///
 /// **Design.** A read that need not wait goes on where it is. Each other one takes a place among
 /// the watches and long polls, and waits as they do: without a thread, until its time is up, its
 /// client goes or the service drains. The handlers of those that have waited run on `queue`, one
-/// after the other: no read may hold up the threads that end the waits, those of the log and of the
+/// after the other: no read may delay the threads that end the waits, those of the log and of the
 /// watches.
 package final class FreshReads: RequestStep {
     fileprivate let hub: WatchHub
@@ -20,7 +20,7 @@ package final class FreshReads: RequestStep {
     fileprivate let others: (any SharedState)?
     fileprivate let queue = DispatchQueue(label: "latchkey.reads", qos: .userInitiated)
 
-    /// Answers a read of what was acknowledged anywhere, if only a leader knows that.
+    /// Answers a linearizable read, if only a leader can serve it.
     ///
     /// - Returns: Whether the request is answered.
     package typealias LeaderRefusal = @Sendable (ServiceRequest) -> Bool
@@ -37,15 +37,15 @@ package final class FreshReads: RequestStep {
         self.others = others
     }
 
-    /// A leader answers what only it knows.
+    /// The status of reads that only a leader can serve.
     package var statuses: [UInt16] { leader == nil ? [] : [421] }
 
     /// Takes a request that says how new the state must be.
     ///
-    /// At a replica of a cluster, one that goes on behind a revision which the state has not says
-    /// so, too: another replica can have shown it. Once the state has all that was acknowledged
-    /// anywhere, it is known whether the revision is one of another store. A replica whose state
-    /// is wrong shows none, nor does one whose state stays old until its disk has room.
+    /// At a replica of a cluster, that includes a request that goes on after a revision which the
+    /// state has not reached: another replica can have shown it. Once the state is up to date, it
+    /// is known whether the revision is one of another store. A replica whose state is wrong
+    /// refuses all reads, and so does one whose state stays old until its disk has room.
     package func takes(
         _ request: inout ServiceRequest,
         _ match: RouteMatch,
@@ -78,7 +78,7 @@ package final class FreshReads: RequestStep {
         guard asks || journal.last < freshness.revision else {
             return route.run(request, match)
         }
-        // It would be waited for in vain.
+        // The wait would never end.
         guard others?.hasEnded != true else { throw .oldState }
         let read = FreshRead(self, request, freshness, match, route)
         try read.begin(asks: asks)
@@ -87,10 +87,10 @@ package final class FreshReads: RequestStep {
 
 /// A read that waits.
 ///
-/// **Design.** It waits in rounds, one after the other and each of ``WatchHub``, until all that it
-/// waits for has come. `isLevel` is guarded by a lock; the rest does not change. Whoever learns
-/// that the state is level ends the round, which may not be added yet: so the answer is looked at
-/// again behind that, as `presence` is.
+/// **Design.** It waits in rounds, one after the other and each of ``WatchHub``, until everything
+/// that it waits for has come. `isLevel` is guarded by a lock; the rest does not change. The call
+/// with the answer ends the round, which may not be added yet: so the answer is checked again after
+/// that, as `presence` is.
 private final class FreshRead: Sendable {
     private let reads: FreshReads
     private let request: ServiceRequest
@@ -102,7 +102,7 @@ private final class FreshRead: Sendable {
     private let id: UInt64
     private let visitor: WatchVisitor
     private let presence = Presence()
-    /// Nil until that is known.
+    /// Whether the state is up to date; nil until that is known.
     private let isLevel = Guarded<Bool?>(nil)
 
     init(
@@ -184,7 +184,7 @@ private final class FreshRead: Sendable {
             return request.answerInVain()
         }
         switch reason {
-        // It is given up when the answer has come, too.
+        // The round also ends when the answer has come.
         case .changed, .gone: goOn()
         case .timeUp: goOn(orFail: .notLevel)
         case .draining: goOn(orFail: .draining)
@@ -204,7 +204,7 @@ private final class FreshRead: Sendable {
     private func proceed() {
         leave()
         guard !presence.isOver else { return request.answerInVain() }
-        // It was known at the begin who asks, and that can be over.
+        // The token may have been revoked while the read waited.
         guard !request.caller.isRevoked else { return request.fail(.revoked) }
         var request = request
         request.renewLevel()

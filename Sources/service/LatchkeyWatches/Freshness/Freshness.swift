@@ -2,9 +2,9 @@ internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
-/// How new the state must be that a request reads.
+/// The freshness that a request asks of the state.
 struct Freshness: Sendable, Equatable {
-    /// The parameters that say so, on all routes that read the store.
+    /// The parameters that ask for it, on all routes that read the store.
     static let names = ServiceRequest.freshnessNames
 
     /// The parameters that name a revision which the client was shown, maybe by another replica.
@@ -12,23 +12,24 @@ struct Freshness: Sendable, Equatable {
 
     private static let waitMilliseconds: TimeToLive = 5000
 
-    /// Whether it has everything that was acknowledged anywhere before the request.
+    /// Whether the state must have everything that was acknowledged anywhere before the request.
     var isLinearizable = false
-    /// It has all changes up to this revision.
+    /// The state must have all changes up to this revision.
     var revision: Revision = 0
     /// How long the request waits for that, in milliseconds.
     var wait = Self.waitMilliseconds
 
     /// Whether a query has one of the parameters, as far as can be seen without reading it.
     ///
-    /// One whose name has an escape is not seen. It is refused then as an unknown one.
+    /// A parameter whose name has an escape is not seen. It is then refused as unknown.
     static func isAsked(in query: Bytes) -> Bool {
         ServiceRequest.has(names, in: query)
     }
 
-    /// Whether a request goes on behind a revision that the state has not reached.
+    /// Whether a request goes on after a revision that the state has not reached.
     ///
-    /// The name in a list's cursor can look like one: such a list waits for nothing that is wrong.
+    /// The name in a list's cursor can look like a revision: such a list waits, and is right all
+    /// the same.
     static func isAhead(_ request: ServiceRequest, of last: Revision) -> Bool {
         if let id = request.exchange.headers(named: "last-event-id"),
             let place = WatchPlace(String(decoding: id, as: UTF8.self))
@@ -62,7 +63,7 @@ struct Freshness: Sendable, Equatable {
         }
         if let text = values["min-revision"] {
             revision = try HistoryRoutes.revision(text, "min-revision")
-            // It would be waited for in vain.
+            // The wait would never end.
             guard revision <= InputCheck.revisionMax else {
                 throw RequestFailure(.invalidQuery, "No store can reach this min-revision.")
             }

@@ -13,14 +13,14 @@ struct ChangePage: Sendable {
         case more
     }
 
-    /// A page ends behind the change that makes it longer than this.
+    /// A page ends after the change that makes it longer than this.
     private static let byteCountMax = 4 * 1024 * 1024
-    /// What an effect takes in the text, beside its name and value.
+    /// The length of an effect in the text, beside its name and value.
     private static let effectByteCount = 64
 
     private let latest: Revision
     private let limit: Int
-    /// Whether effects that are no events are there, too, and all that a replica keeps.
+    /// Whether the page also has effects that are not events, and all data that a replica keeps.
     private let isForReplica: Bool
     /// All commits up to this revision were looked at.
     private(set) var next: Revision
@@ -35,7 +35,7 @@ struct ChangePage: Sendable {
         next = after
     }
 
-    /// Reads a piece of the journal, and takes the commits of which an effect matches.
+    /// Reads a piece of the journal, and takes the commits with a matching effect.
     mutating func read(_ journal: Journal, _ filter: WatchFilter) -> Progress {
         let prefixes = filter.beginnings
         guard next <= latest, next >= journal.oldest(of: prefixes) else {
@@ -123,7 +123,7 @@ struct ChangePage: Sendable {
         if let property = effect.property {
             json.member("created", property.created)
             json.member("value", valueOf: property)
-            // What was left at the time of the commit, which stands beside it.
+            // The time that was left at the time of the commit, which stands beside it.
             json.ttl(until: property.expiry, at: commit.time)
             guard isForReplica else { return }
             json.member("revision", property.revision)

@@ -8,12 +8,12 @@ internal import LatchkeyStrategies
 /// A read of one property that waits until the property's revision is above `after`.
 ///
 /// **Design.** Each round looks at the property, and then waits for a commit that changes it. The
-/// latest revision is read before the look, so a commit that the look did not see is one of those
-/// that the wait is for. The answer is always that of a look.
+/// latest revision is read before the look, so the wait covers each commit that the look did not
+/// see. The answer is always that of a look.
 ///
-/// A poll that its client has given up ends its wait, and so gives its place back. That may happen
-/// between two rounds, so `presence` is looked at behind each wait that is added. When the service
-/// drains, a poll is refused: its time is not up.
+/// If the client gives up, the poll ends its wait, and so gives its place back. That may happen
+/// between two rounds, so `presence` is checked after each wait is added. When the service drains,
+/// a poll is refused: its time is not up.
 struct LongPoll: Sendable {
     let request: ServiceRequest
     let client: ClientKey
@@ -23,7 +23,7 @@ struct LongPoll: Sendable {
     let deadlineNanoseconds: UInt64
     let watched: WatchedHistory
     let hub: WatchHub
-    /// Of its waits, from ``WatchHub/nextIdentifier()``.
+    /// The identifier of its waits, from ``WatchHub/nextIdentifier()``.
     let id: UInt64
     let visitor: WatchVisitor
     private let presence = Presence()

@@ -2,8 +2,8 @@ internal import LatchkeyStore
 
 /// A search for a property as of a revision, piece by piece.
 ///
-/// The property is what the first commit behind the revision that changes the name has found, or
-/// the current one if there is no such commit.
+/// The first commit after the revision that changes the name has the property before it. Without
+/// such a commit, the property is the current one.
 struct PastValue: Sendable {
     enum Progress {
         /// The property; nil if it did not exist.
@@ -77,8 +77,8 @@ struct PastValue: Sendable {
 extension Journal {
     /// How many commits a history reads at once.
     ///
-    /// It bounds how long a thread that serves is used, and how long a writer waits.
+    /// It limits how long a serving thread is used, and how long a writer waits.
     static let pieceCommitCount = 64
-    /// A piece ends behind the commit that has so many effects together with those before it.
+    /// A piece ends after the commit with which it has so many effects.
     static let pieceEffectCount = 1000
 }

@@ -4,13 +4,13 @@ package import LatchkeyHTTP
 package import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// What watches and histories use of a store.
+/// The parts of a store that watches and histories use.
 ///
-/// **Design.** The journal calls those who wait for it on the thread of a writer. What they read
-/// then can be long, so it is read on a serial queue, which takes one processor at most. Who need
-/// not wait reads on its own thread, one piece; what is longer continues on the queue, piece by
-/// piece and in turns with others, so that no thread that serves reads a long history. Clients have
-/// their turns one after the other, however many reads each of them has.
+/// **Design.** The journal calls waiting reads on the thread of a writer. They can be long, so they
+/// run on a serial queue, which takes one processor at most. A read that need not wait reads one
+/// piece on its own thread; a longer one continues on the queue, piece by piece and in turns with
+/// others, so that no serving thread reads a long history. Clients have their turns one after the
+/// other, however many reads each of them has.
 package struct WatchedHistory: Sendable {
     package let base: PropertyStore
     package let journal: Journal
@@ -25,8 +25,8 @@ package struct WatchedHistory: Sendable {
 
     package var usage: StoreUsage { base.usage }
 
-    /// Calls `read` with the latest revision that anybody may have been shown, once the journal has
-    /// all commits up to it.
+    /// Calls `read` with the latest revision that any client may have been shown, once the journal
+    /// has all commits up to it.
     package func whenCaughtUp(
         for client: ClientKey? = nil,
         _ read: @escaping @Sendable (Revision) -> Void
@@ -41,7 +41,7 @@ package struct WatchedHistory: Sendable {
         }
     }
 
-    /// Calls `proceed` on the queue when it is the client's turn, after what the client has there.
+    /// Calls `proceed` on the queue when it is the client's turn, after the client's earlier calls.
     package func later(for client: ClientKey? = nil, _ proceed: @escaping @Sendable () -> Void) {
         turns.write { $0.append(proceed, of: client) }
         queue.async { [turns] in

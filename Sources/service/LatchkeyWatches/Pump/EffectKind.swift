@@ -1,6 +1,6 @@
 package import LatchkeyStore
 
-/// What an effect is called in events and in lists of changes.
+/// The name of an effect in events and in lists of changes.
 package enum EffectKind: String, CaseIterable, Sendable {
     case put
     case delete
@@ -37,6 +37,6 @@ extension Commit.Effect {
 }
 
 extension Commit.Reason {
-    /// Why a property was deleted, in events and in lists of changes.
+    /// The reason for a deletion, in events and in lists of changes.
     package var text: String { self == .evicted ? "evicted" : "deleted" }
 }

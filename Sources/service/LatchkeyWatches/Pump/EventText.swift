@@ -4,8 +4,8 @@ internal import LatchkeyStore
 
 /// The server-sent events of watches.
 ///
-/// An event of a commit has neither an id nor its empty line: those depend on what else of the
-/// commit a watcher gets. ``EventBatch`` adds them.
+/// An event of a commit has neither an id nor its empty line: those depend on the other effects of
+/// the commit that a watcher gets. ``EventBatch`` adds them.
 enum EventText {
     /// The last event when another watcher has taken the observer's id.
     static let replaced = ServerSentEvents.event("replaced", data: Array("{}".utf8))
@@ -16,7 +16,7 @@ enum EventText {
         return ServerSentEvents.event("ready", id: "\(revision)", data: data)
     }
 
-    /// The history behind the client's cursor is lost, and the current state follows.
+    /// The history after the client's cursor is lost, and the current state follows.
     static func gap(_ revision: Revision, oldest: Revision) -> [UInt8] {
         let data = json { event in
             event.member("revision", revision)
@@ -32,7 +32,7 @@ enum EventText {
 
     /// An effect of a commit, without id and empty line.
     ///
-    /// The value from before is left out where the property came into being.
+    /// The previous value is left out if the property came into being.
     static func effect(
         _ effect: Commit.Effect,
         _ revision: Revision,

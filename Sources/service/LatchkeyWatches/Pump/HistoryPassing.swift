@@ -2,7 +2,7 @@ internal import LatchkeyStore
 
 /// How fast the history drops its oldest commits: when it will pass a place.
 struct HistoryPassing {
-    /// The least time that a speed is taken over.
+    /// The minimum time over which a speed is measured.
     static let windowNanoseconds: UInt64 = 10_000_000
 
     private var oldest: Revision = 0
@@ -10,7 +10,7 @@ struct HistoryPassing {
     private var passedCount: UInt64 = 0
     private var passedNanoseconds: UInt64 = 1
 
-    /// Notes the lowest revision behind which all commits are held.
+    /// Notes the lowest revision after which all commits are held.
     mutating func note(_ oldest: Revision, _ now: UInt64) {
         guard noted == 0 || now >= noted + Self.windowNanoseconds else { return }
         if noted > 0 {

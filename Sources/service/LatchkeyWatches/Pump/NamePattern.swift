@@ -3,7 +3,7 @@
 /// Each part between slashes has at most one `*`, so that a match is one look at each byte,
 /// whatever a client chooses.
 package struct NamePattern: Hashable, Sendable {
-    /// What a part of a name begins and ends with; the same text once where there is no `*`.
+    /// The begin and the end of a part of a name; without a `*`, the whole part and nil.
     private struct Segment: Hashable {
         let start: [UInt8]
         let end: [UInt8]?
@@ -17,13 +17,13 @@ package struct NamePattern: Hashable, Sendable {
 
     package let text: String
     private let segments: [Segment]
-    /// What all names that match begin with.
+    /// The common prefix of all matching names.
     package let prefix: [UInt8]
 
     private static let star = UInt8(ascii: "*")
     private static let slash = UInt8(ascii: "/")
 
-    /// Nil for a pattern with two `*` in one part, or with none.
+    /// Nil for a pattern with two `*` in one part, or without a `*`.
     package init?(_ text: [UInt8]) {
         guard let first = text.firstIndex(of: Self.star) else { return nil }
         prefix = Array(text[..<first])

@@ -3,9 +3,9 @@ internal import Synchronization
 /// How many streams a turn of the pump has woken that have not sent everything.
 ///
 /// **Design.** The pump counts up, and the threads that serve count down. The pump counts as one
-/// itself while it writes. What is left of earlier turns, of clients that do not read, is below the
-/// floor. All is relaxed: the streams' locks order what matters, and a count that is seen late only
-/// makes a rest longer or shorter.
+/// itself while it writes. The streams left from earlier turns, whose clients do not read, are
+/// below the floor. All is relaxed: the streams' locks order what matters, and a count that is seen
+/// late only makes a rest longer or shorter.
 final class UnsentStreams: Sendable {
     typealias Pair = (rounds: UnsentStreams, slices: UnsentStreams)
 

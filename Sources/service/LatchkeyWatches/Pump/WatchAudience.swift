@@ -5,7 +5,7 @@ internal import LatchkeyStore
 /// A commit meets only the groups of its names: an exact name is one look-up, and each length of a
 /// prefix in use another.
 struct WatchAudience {
-    /// Everyone who follows the same properties; they share the bytes of their events.
+    /// All watchers and waits of the same properties; they share the bytes of their events.
     final class Group {
         let filter: WatchFilter
         var watchers: [Watcher] = []

@@ -1,6 +1,6 @@
 internal import LatchkeyMetrics
 
-/// What the watches count.
+/// The counters of the watches.
 struct WatchCounters: Sendable {
     private static let eventsFamily = MetricFamily(
         "latchkey_watch_events_total",

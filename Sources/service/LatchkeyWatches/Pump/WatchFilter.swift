@@ -1,13 +1,13 @@
 package import LatchkeyFrame
 package import LatchkeyStore
 
-/// What events have besides names and revisions.
+/// The parts of events besides names and revisions.
 package struct EventForm: Hashable, Sendable {
     package var showsValue = true
-    /// The value from before.
+    /// Whether events have the previous value.
     package var showsPrevious = false
 
-    /// Of four, from 0.
+    /// The number of the form: one of four, from 0.
     var number: Int { (showsValue ? 1 : 0) + (showsPrevious ? 2 : 0) }
 
     package init() {}
@@ -15,8 +15,8 @@ package struct EventForm: Hashable, Sendable {
 
 /// The properties that a watcher follows: names, and prefixes of names.
 ///
-/// No name is matched by two of its parts, and the parts are in the order of the names. Those who
-/// follow the same get the same bytes.
+/// No name is matched by two of its parts, and the parts are in the order of the names. Watchers
+/// with the same filter get the same bytes.
 package struct WatchFilter: Hashable, Sendable {
     package enum Part: Hashable, Sendable {
         case name([UInt8])
@@ -47,16 +47,16 @@ package struct WatchFilter: Hashable, Sendable {
     }
 
     package let parts: [Part]
-    /// What events have besides names and revisions.
+    /// The parts of events besides names and revisions.
     package var form = EventForm()
     /// The kinds of changes that are events.
     ///
-    /// The current state is told whatever they are.
+    /// The current state is sent whatever they are.
     package var kinds = EffectKinds.all
-    /// What names have to match besides.
+    /// A pattern that names have to match, too.
     package var pattern: NamePattern?
 
-    /// What names that match begin with, each with one of them.
+    /// The prefixes of matching names: each name begins with one of them.
     var beginnings: [[UInt8]] { parts.map(\.prefix) }
 
     package init(_ wanted: [Part]) {

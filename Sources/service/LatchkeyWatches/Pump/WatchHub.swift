@@ -11,14 +11,14 @@ internal import Synchronization
 
 /// All watches and long polls of the service: the messages for the pump, and its thread.
 ///
-/// **Design.** The pump's thread alone uses the pump. Everyone else adds a message to the inbox and
-/// returns: the threads that serve, and those that call because a stream has room or is over, or
+/// **Design.** The pump's thread alone uses the pump. All other threads add a message to the inbox
+/// and return: serving threads, and those that call because a stream has room or is over, or
 /// because the journal has a new commit. No thread waits for the pump, and the pump waits only for
 /// its inbox. `inbox` is guarded by a lock that is held for the append of a message; the semaphore
 /// is signalled once for each time that the inbox stops being empty.
 ///
-/// The journal is asked for a call only while somebody watches, so that a commit in a store without
-/// watchers costs nothing here.
+/// The journal is asked for a call only while there are watchers, so that a commit in a store
+/// without watchers costs nothing here.
 package final class WatchHub: Sendable {
     private enum Message: Sendable {
         case open(UInt64, WatchRequest, any WatchOutput)
@@ -39,7 +39,7 @@ package final class WatchHub: Sendable {
     private let limits: WatchLimits
     private let inbox = Synchronized<[Message], AdaptiveStrategy>([])
     private let arrivals = DispatchSemaphore(value: 0)
-    /// Those of rounds, and those of slices.
+    /// The streams of rounds, and those of slices.
     private let unsent = (rounds: UnsentStreams(), slices: UnsentStreams())
     private let lastIdentifier = Atomic<UInt64>(0)
     /// For watches and long polls.
@@ -92,7 +92,7 @@ package final class WatchHub: Sendable {
         frame.closing.at(.threads) { [self] in stop() }
     }
 
-    /// For how long a request that reads can wait, in milliseconds.
+    /// The maximum wait of a request that reads, in milliseconds.
     package func readMillisecondsMax(_ request: ServiceRequest) -> TimeToLive {
         request.exchange.isOfProxy ? Int64(limits.readBehindProxy.wholeMilliseconds) : .max
     }
@@ -112,7 +112,7 @@ package final class WatchHub: Sendable {
     /// Takes a place among the watchers for a wait, which is given up when its client goes.
     ///
     /// - Parameters:
-    ///   - request: Who waits.
+    ///   - request: The request that waits.
     ///   - id: The wait's identifier, from ``nextIdentifier()``.
     ///   - presence: Ends when the client goes, also before the wait was added.
     /// - Throws: The problem to answer with.
@@ -138,8 +138,8 @@ package final class WatchHub: Sendable {
     /// Starts a watch on the stream of an answer; its place was taken by ``enter(_:)``.
     ///
     /// - Parameters:
-    ///   - request: What is watched.
-    ///   - client: Who watches.
+    ///   - request: The watch that is asked for.
+    ///   - client: The client that watches.
     ///   - respond: Answers with a stream of these events, of at most so many buffered bytes.
     func open(
         _ request: WatchRequest,
@@ -150,7 +150,7 @@ package final class WatchHub: Sendable {
         let events = ResponseStream.Events(
             hasRoom: { [self] _ in post(.hasRoom(id)) },
             sent: { [self] mark in sent(mark) },
-            // The pump ends all streams, each behind its last event.
+            // The pump ends all streams, each after its last event.
             draining: { _ in },
             gone: { [self] _, _ in
                 leave(client)
@@ -174,19 +174,19 @@ package final class WatchHub: Sendable {
         post(.giveUp(id))
     }
 
-    /// Ends the watches and waits of those who may not read that any more.
+    /// Ends the watches and waits of clients that may not read their properties any more.
     package func tokensChanged() {
         post(.tokensChanged)
     }
 
-    /// Lists the watches and long polls behind an identifier, at most so many.
+    /// Lists the watches and long polls after an identifier, at most so many.
     ///
     /// Calls `answer` on the pump's thread: it must not block.
     func list(after id: UInt64, countMax: Int, _ answer: @escaping @Sendable (WatchList) -> Void) {
         post(.list(after: id, countMax: countMax, answer))
     }
 
-    /// Ends all watches behind what there is, and all waits, also those that come later.
+    /// Ends all watches after the events that there are, and all waits, also later ones.
     func drain() {
         post(.drain)
     }
@@ -218,7 +218,8 @@ package final class WatchHub: Sendable {
         }
     }
 
-    /// Those that the process can use, by its affinity and the quota of its control groups.
+    /// The processors that the process can use, by its affinity and the quota of its control
+    /// groups.
     private static var processorCount: Int {
         let count = ProcessInfo.processInfo.activeProcessorCount
         return ControlGroup().processorQuota.map { max(1, min(count, Int($0.rounded(.up)))) }

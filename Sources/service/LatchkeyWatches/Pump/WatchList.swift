@@ -3,7 +3,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyStore
 
-/// Where a watch or a long poll comes from, and since when.
+/// The origin of a watch or a long poll, and its begin.
 package struct WatchVisitor: Sendable {
     let address: NetworkAddress
     let since: Timestamp
@@ -25,9 +25,9 @@ struct WatchList: Sendable {
         enum State: String, Sendable {
             /// It has everything that there is.
             case live
-            /// It is sent what it has not got yet.
+            /// It is being sent earlier changes.
             case behind
-            /// Its client does not read what is there for it.
+            /// Its client does not read its events.
             case blocked
             /// A long poll, or a transaction that waits.
             case waiting
@@ -75,7 +75,7 @@ extension WatchPump {
                     observer: nil,
                     token: wait.caller.name,
                     visitor: wait.visitor,
-                    // One that stands in a line waits for its turn, and for no commit.
+                    // A wait in a line is for its turn, not for a commit.
                     revision: wait.since == .max ? position : max(wait.since, position),
                     unsentByteCount: 0
                 )
@@ -146,12 +146,12 @@ extension WatchList.Entry {
 }
 
 extension WatchFilter {
-    /// The prefixes among what is watched.
+    /// The watched prefixes.
     fileprivate var prefixes: [[UInt8]] {
         parts.compactMap { if case .prefix(let prefix) = $0 { prefix } else { nil } }
     }
 
-    /// The names among what is watched.
+    /// The watched names.
     fileprivate var names: [[UInt8]] {
         parts.compactMap { if case .name(let name) = $0 { name } else { nil } }
     }

@@ -1,43 +1,43 @@
 internal import LatchkeyStore
 
-/// How much of the machine the watches take: when the pump has its next turn.
+/// The part of the machine that the watches take: it decides when the pump has its next turn.
 ///
-/// **Design.** The pump itself does little: what it writes costs the threads that serve a `send`
-/// for each stream, and a copy of the bytes. These threads also serve everyone else. So a turn is
-/// over when they have sent all of it, and the pump rests in proportion to the time that this took.
+/// **Design.** The pump itself does little: its writes cost the serving threads a `send` for each
+/// stream, and a copy of the bytes. These threads also serve all other requests. So a turn is over
+/// when they have sent all of it, and the pump rests in proportion to the time that this took.
 /// While it rests, commits gather, and the next round sends more of them in one piece: many
 /// watchers cost a rate of pieces, not of commits.
 ///
-/// The rest is for others, so it is as long as they have used the one before: a service that is
-/// idle but for its watches has short ones. That is taken as the processor time of the process
-/// during a rest: then a writer is not starved, and uses what it needs.
+/// The rest is for other work, so it is long if other work has used the last ones: a service that
+/// is idle except for its watches has short ones. The measure is the processor time of the process
+/// during a rest: so a writer is not starved, and uses what it needs.
 ///
 /// Live watchers have rounds, and those that catch up have slices, each with rests of their own. A
-/// round does not wait for a slice. But the work of slices counts as that of others for rounds, and
-/// the other way round: while clients catch up, rests are long.
+/// round does not wait for a slice. But the work of slices counts as other work for rounds, and the
+/// other way round: while clients catch up, rests are long.
 struct WatchPace {
-    /// The least time between two rounds.
+    /// The minimum time between two rounds.
     ///
-    /// It bounds the rounds of a busy store, so that several commits are sent in one piece and a
+    /// It limits the rounds of a busy store, so that several commits are sent in one piece and a
     /// writer rarely has to wake the pump. After a quiet time the first commit is sent at once.
     static let roundNanoseconds: UInt64 = 2_000_000
-    /// The greatest rest, however many watchers there are.
+    /// The maximum rest, however many watchers there are.
     static let restNanosecondsMax: UInt64 = 150_000_000
-    /// How long those that catch up have the pump, before a round can follow.
+    /// The time that catching up has the pump, before a round can follow.
     static let sliceNanoseconds: UInt64 = 2_000_000
-    /// How many bytes a turn hands out, before it leaves the rest to a slice.
+    /// The bytes that a turn hands out, before it leaves the rest to a slice.
     static let byteCountMax = 8 << 20
     /// The time between two looks at the history while the pump rests.
     static let lookNanoseconds: UInt64 = 20_000_000
     /// The pump rests for one part in this many of the time until the history passes a place.
     static let marginDivisor: UInt64 = 4
 
-    /// How many watchers of the same are sent everything in the round.
+    /// A group of at most so many watchers is always sent everything in the round.
     static let smallGroupCountMax = 64
 
     /// For live watchers.
     var rounds: WatchTurns
-    /// For those that catch up.
+    /// For watchers that catch up.
     var slices: WatchTurns
     private var passing = HistoryPassing()
 
@@ -63,9 +63,9 @@ struct WatchPace {
     /// Ends a rest before the history passes a place.
     ///
     /// - Parameters:
-    ///   - oldest: The lowest revision behind which the history holds all commits.
+    ///   - oldest: The lowest revision after which the history holds all commits.
     ///   - live: The place of the live watchers.
-    ///   - behind: The place of the next one of those that catch up.
+    ///   - behind: The place of the next watcher that catches up.
     ///   - now: The time.
     mutating func hurry(oldest: Revision, live: Revision, behind: Revision?, _ now: UInt64) {
         passing.note(oldest, now)
@@ -78,7 +78,7 @@ struct WatchPace {
     }
 }
 
-/// A clock that says the time, and one that says what processor time the process has taken.
+/// A clock of the time, and one of the processor time that the process has taken.
 struct WatchClocks {
     let nanoseconds: () -> UInt64
     let processorNanoseconds: () -> UInt64

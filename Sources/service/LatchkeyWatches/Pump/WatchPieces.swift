@@ -26,7 +26,7 @@ struct WatchPiece {
 ///
 /// Clients that were cut off together resume at the same place, and follow the same: their events
 /// are read and written once, not once for each. A piece with times to live is forgotten after a
-/// short time, and a short one as soon as there is more behind it.
+/// short time, and a short one as soon as there is more after it.
 struct WatchPieces {
     static let byteCountMax = 4 * 1024 * 1024
     static let countMax = 1024
@@ -40,7 +40,7 @@ struct WatchPieces {
     private var pieces: [Key: (piece: WatchPiece, born: UInt64)] = [:]
     private var byteCount = 0
 
-    /// The piece behind a place, as far as there are events; made only if it is not there.
+    /// The piece after a place, as far as there are events; made only if it is not there.
     mutating func piece(
         _ filter: WatchFilter,
         at start: WatchPlace,

@@ -12,14 +12,14 @@ struct WatchPlace: Hashable, Comparable, Sendable {
         (one.revision, one.effectCount) < (other.revision, other.effectCount)
     }
 
-    /// The latest revision of which something lies before the place.
+    /// The latest revision that lies before the place, at least in part.
     var latest: Revision { effectCount == 0 ? revision : revision + 1 }
 }
 
 extension WatchPlace {
     private static let digitCountMax = 19
 
-    /// Reads `R`, which is behind commit R, or `R.K`, which is behind K effects of commit R.
+    /// Reads `R`, which is after commit R, or `R.K`, which is after K effects of commit R.
     init?(_ text: some StringProtocol) {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let numbers = parts.compactMap { part -> UInt64? in

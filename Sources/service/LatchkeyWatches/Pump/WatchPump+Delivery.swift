@@ -3,7 +3,7 @@ internal import LatchkeyMetrics
 internal import LatchkeyStore
 
 extension WatchPump {
-    /// Sends the live watchers the commits behind the position.
+    /// Sends the live watchers the commits after the position.
     ///
     /// - Returns: Whether there were any.
     func deliver(_ now: UInt64) -> Bool {
@@ -48,8 +48,8 @@ extension WatchPump {
         }
     }
 
-    /// The journal has dropped what the live watchers have not got: each one looks whether that
-    /// concerns it.
+    /// The journal has dropped commits that the live watchers have not got: each one checks whether
+    /// that concerns it.
     private func loseAll(_ target: Revision) {
         let here = WatchPlace(revision: position)
         position = target
@@ -110,8 +110,8 @@ extension WatchPump {
 
     /// Sends the bytes of a group to all of its watchers.
     ///
-    /// Once the round has done its work, the watchers of a large group catch up instead. Those of
-    /// small groups, of which an event has few, do not wait for them.
+    /// Once the round is exhausted, the watchers of a large group catch up instead. Watchers of
+    /// small groups do not wait for them: an event has few of these groups.
     ///
     /// Backwards, because a watcher that leaves is replaced by the last one.
     private func flush(_ group: WatchAudience.Group) {
@@ -196,7 +196,7 @@ extension WatchPump {
         }
     }
 
-    /// Sends a watcher a piece behind its place.
+    /// Sends a watcher a piece after its place.
     ///
     /// - Returns: Whether it can be sent more.
     private func catchUp(_ watcher: Watcher) -> Bool {
@@ -276,7 +276,7 @@ extension WatchPump {
         }
         let revision = state.snapshot.revision
         guard revision >= journal.oldest(of: watcher.filter.beginnings) else {
-            // The changes behind the state are lost already.
+            // The changes after the state are lost already.
             end(watcher)
             return false
         }

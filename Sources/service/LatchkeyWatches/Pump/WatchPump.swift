@@ -3,7 +3,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyStore
 
-/// Reads the journal and sends each watcher what it follows.
+/// Reads the journal and sends each watcher its events.
 ///
 /// **Design.** One thread uses it, so it has no lock; ``WatchHub`` brings it the messages of the
 /// other threads. It is a machine without a clock: the time comes with each call.
@@ -45,7 +45,7 @@ final class WatchPump {
     /// Watchers with full streams that have not got the whole state: each keeps a snapshot.
     var holding: [UInt64: Watcher] = [:]
     var pieces = WatchPieces()
-    /// Watchers whose place is behind the position: their commits are still to come.
+    /// Watchers whose place is after the position: their commits are still to come.
     var ahead: [Watcher] = []
     /// All live watchers have got the commits up to this revision.
     var position: Revision = 0
@@ -57,12 +57,12 @@ final class WatchPump {
     /// - Parameters:
     ///   - journal: The commits.
     ///   - keepAliveNanoseconds: The time between two keep-alive comments.
-    ///   - counters: What is counted.
-    ///   - answers: What unsent answers hold.
-    ///   - clock: The store's, for times to live.
-    ///   - processorCount: Those that the service can use.
-    ///   - clocks: The time now is that of all other calls.
-    ///   - unsent: Count down when streams have sent what they were given.
+    ///   - counters: The counters of the watches.
+    ///   - answers: The budget of unsent answers.
+    ///   - clock: The store's clock, for times to live.
+    ///   - processorCount: The processors that the service can use.
+    ///   - clocks: The clocks; their time is that of `now` in all other calls.
+    ///   - unsent: Count down when streams have sent their bytes.
     ///   - retryMilliseconds: Draws how long a client waits before it connects again.
     ///   - arm: Asks for a call of ``journalMoved()`` once the journal has reached a revision.
     init(
@@ -141,7 +141,7 @@ final class WatchPump {
         timers.add(id, at: WatchTimers.tick(wait.deadlineNanoseconds))
     }
 
-    /// Whether what the wait is for has come before the wait.
+    /// Whether the awaited change came before the wait.
     private func isMissed(_ wait: WatchWait) -> Bool {
         guard wait.until > position else { return true }
         var revision = wait.since
@@ -182,7 +182,7 @@ final class WatchPump {
         isArmed = false
     }
 
-    /// Ends the watchers and waits of those who may not read that any more.
+    /// Ends the watchers and waits of clients that may not read their properties any more.
     func tokensChanged() {
         for watcher in watchers.values where !watcher.isOver && !watcher.isAllowed {
             close(watcher, with: ServerSentEvents.close)
@@ -192,7 +192,7 @@ final class WatchPump {
         }
     }
 
-    /// Sends what there is, and ends all watchers and waits, now and later.
+    /// Sends the events that there are, and ends all watchers and waits, now and later.
     func drain(_ now: UInt64) {
         guard !isDraining else { return }
         pace.rounds.hurry(now)
@@ -204,7 +204,7 @@ final class WatchPump {
         endAllWaits(.draining)
     }
 
-    /// Does what can be done now.
+    /// Does the work that is due.
     ///
     /// - Returns: When to call it again at the latest; nil if only a message can give it work.
     func run(_ now: UInt64) -> UInt64? {
@@ -246,7 +246,7 @@ final class WatchPump {
         ].compactMap(\.self).min()
     }
 
-    /// Whether there can be work that is put off.
+    /// Whether there can be postponed work.
     private func isResting(_ now: UInt64) -> Bool {
         isWatched && !isArmed && now < pace.rounds.next
             || !behind.isEmpty && now < pace.slices.next
@@ -254,7 +254,7 @@ final class WatchPump {
 
     private var isWatched: Bool { !watchers.isEmpty || !waits.isEmpty }
 
-    /// Goes on from where the journal is now, if there was no watch.
+    /// Sets the position to the end of the journal, if there was no watch.
     private func wakeUp() {
         if !isWatched {
             position = journal.last
@@ -263,7 +263,7 @@ final class WatchPump {
 }
 
 extension WatchPump {
-    /// Ends a watcher's stream behind a last event.
+    /// Ends a watcher's stream after a last event.
     func close(_ watcher: Watcher, with event: [UInt8]) {
         if !watcher.isOver {
             leave(watcher)

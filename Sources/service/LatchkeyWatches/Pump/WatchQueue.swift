@@ -5,7 +5,7 @@ struct WatchQueue {
 
     var isEmpty: Bool { start == watchers.count }
 
-    /// The one whose turn is next.
+    /// The watcher with the next turn.
     var first: Watcher? { isEmpty ? nil : watchers[start] }
 
     mutating func append(_ watcher: Watcher) {

@@ -1,8 +1,8 @@
 /// The turns of one kind that the pump has, and the rests between them.
 ///
-/// A turn begins, and is handed out. It is over once the kernel has what was written in it. Clients
-/// that do not read are not waited for: once half of the time since its start has passed without a
-/// stream that has sent its bytes, a turn is over, too, and after the time of the greatest rest.
+/// A turn begins, and is handed out. It is over once the kernel has all bytes of it. Clients that
+/// do not read are not waited for: once half of the time since its start has passed without a
+/// stream that has sent its bytes, a turn is over, too, and after the time of the maximum rest.
 struct WatchTurns {
     /// The kinds, as marks of the streams.
     enum Kind: UInt32 {
@@ -10,13 +10,13 @@ struct WatchTurns {
         case slice
     }
 
-    /// A rest is so many times what the turn took, if others use the processors.
+    /// A rest is so many times as long as the turn, if other work uses the processors.
     static let share: UInt64 = 5
-    /// If they do not, it is one part in this many: there has to be a time in which to see that.
+    /// Else it is the turn divided by this: a rest is needed to notice other work.
     static let idleDivisor: UInt64 = 4
-    /// What part of the processors others use at the least.
+    /// The minimum part of the processors that counts as use by other work.
     static let useMin = 0.1
-    /// What a rest counts for once the next one is over.
+    /// The weight of a rest once the next one is over.
     static let fading = 0.75
 
     let unsent: UnsentStreams
@@ -34,13 +34,13 @@ struct WatchTurns {
     private var leftCount = 0
     /// When the last turn was over, and the processor time then.
     private var over: (time: UInt64, processor: UInt64)?
-    /// How long the last rests were, and what the process used of the processors in them.
+    /// The length of the last rests, and the processor time that the process used in them.
     private var rested = (time: 0.0, processor: 0.0)
 
     /// - Parameters:
     ///   - unsent: Counts down when a stream has sent its bytes.
-    ///   - restMin: The least time from the start of a turn to the next.
-    ///   - processorCount: Those that the process can use.
+    ///   - restMin: The minimum time from the start of a turn to the next.
+    ///   - processorCount: The processors that the process can use.
     init(_ unsent: UnsentStreams, restMin: UInt64, _ processorCount: Int) {
         self.unsent = unsent
         self.restMin = restMin
@@ -50,7 +50,7 @@ struct WatchTurns {
     /// Whether a turn has handed out as much as it may.
     var isExhausted: Bool { byteCount >= WatchPace.byteCountMax }
 
-    /// When ``see(_:)`` is needed if nothing is told before.
+    /// The time when ``see(_:)`` is needed, if no stream tells anything before.
     var nextLook: UInt64? { isUnsent ? look : nil }
 
     /// A turn begins.
@@ -73,7 +73,7 @@ struct WatchTurns {
         unsent.begin()
     }
 
-    /// A stream was written so many bytes, and may tell when the kernel has them.
+    /// So many bytes were written to a stream, which may tell when the kernel has them.
     mutating func note(_ count: Int, isAwaited: Bool) {
         byteCount += count
         if isAwaited {
@@ -90,8 +90,8 @@ struct WatchTurns {
     ///
     /// - Parameters:
     ///   - clocks: The clocks.
-    ///   - left: How many streams of all turns have not sent their bytes: while those of others
-    ///     are sent, these may come later.
+    ///   - left: How many streams of all turns have not sent their bytes: while those of other
+    ///     turns are sent, these may come later.
     mutating func see(_ clocks: WatchClocks, left: Int) {
         guard isUnsent else { return }
         let now = clocks.nanoseconds()

@@ -1,15 +1,15 @@
 package import LatchkeyFrame
 package import LatchkeyStore
 
-/// A wait for the next commit that changes what is followed: a round of a long poll, or of a
+/// A wait for the next commit that changes a followed property: a round of a long poll, or of a
 /// transaction that waits.
 package struct WatchWait: Sendable {
-    /// Why a wait is over.
+    /// The reason why a wait is over.
     package enum End: Sendable {
         case changed
         case timeUp
         case draining
-        /// The client may not do that any more.
+        /// The client has no right to that any more.
         case revoked
         /// The client wants no answer any more.
         case gone
@@ -18,16 +18,16 @@ package struct WatchWait: Sendable {
     package let filter: WatchFilter
     /// Commits up to this revision do not count.
     package let since: Revision
-    /// It is over when all commits up to this revision are there, too, whatever they change.
+    /// The wait also ends when all commits up to this revision are there, whatever they change.
     package var until: Revision
     /// When the time is up, in nanoseconds of the monotonic clock.
     package let deadlineNanoseconds: UInt64
     package var caller: Caller
     /// Whether the client may still do what it waits for.
     package var isAllowed: @Sendable () -> Bool
-    /// Where it comes from, for the list of watches.
+    /// The origin of the wait, for the list of watches.
     package var visitor: WatchVisitor?
-    /// What is shown there; nil for `filter`.
+    /// The filter that is shown there; nil for `filter`.
     package var shownFilter: WatchFilter?
     /// Called once, on the pump's thread: it must not block.
     package let resume: @Sendable (End) -> Void

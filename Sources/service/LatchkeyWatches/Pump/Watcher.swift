@@ -2,14 +2,14 @@ internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
-/// Where the events of a watcher go: a stream of an answer.
+/// The output of a watcher's events: a stream of an answer.
 protocol WatchOutput: Sendable {
     func write(_ bytes: [UInt8]) -> ResponseStream.WriteResult
     func write(_ piece: StreamPiece) -> ResponseStream.WriteResult
-    /// Ends the stream behind a last piece, which is taken though the stream is full.
+    /// Ends the stream after a last piece, which is taken even if the stream is full.
     func end(with bytes: [UInt8])
     func end()
-    /// Asks to be told when what was written is sent; whether that will be told.
+    /// Asks for a call when the written bytes are sent; returns whether it will come.
     func awaitSent(_ mark: UInt32) -> Bool
     /// How many bytes were accepted and not yet handed over for sending.
     var unsentByteCount: Int { get }
@@ -17,10 +17,10 @@ protocol WatchOutput: Sendable {
 
 extension ResponseStream: WatchOutput {}
 
-/// What a new watcher asks for.
+/// The request of a new watcher.
 struct WatchRequest: Sendable {
     enum Start: Sendable {
-        /// The changes behind a place, which the journal held a moment ago.
+        /// The changes after a place, which the journal held a moment ago.
         case place(WatchPlace)
         /// The changes from now on.
         ///
@@ -35,17 +35,17 @@ struct WatchRequest: Sendable {
 
     let filter: WatchFilter
     let start: Start
-    /// Another one for each token.
+    /// The observer's id, separate for each token.
     var observer: [UInt8]?
     var caller = Caller.anybody
-    /// Where it comes from, for the list of watches.
+    /// The origin of the watch, for the list of watches.
     var visitor: WatchVisitor?
 }
 
 /// One watcher: its stream, and how far it has got.
 ///
 /// A watcher is live while it stands in the ``WatchAudience``: it has got everything up to the
-/// place of the pump. Otherwise its place counts. Only the pump uses it.
+/// place of the pump. Otherwise ``place`` is its place. Only the pump uses it.
 final class Watcher {
     let id: UInt64
     let filter: WatchFilter
@@ -53,11 +53,12 @@ final class Watcher {
     let caller: Caller
     let visitor: WatchVisitor?
     let output: any WatchOutput
-    /// The place behind the last event that was sent, or behind what was looked at without a match.
+    /// The place after the last event that was sent, or after effects that were looked at without a
+    /// match.
     var place: WatchPlace
     /// The place that the client has as the last id.
     var idPlace: WatchPlace
-    /// What is left of the current state to send.
+    /// The rest of the current state to send.
     var state: WatchState?
     /// The stream refused a piece, and has not yet said that it has room.
     var isFull = false
@@ -94,7 +95,7 @@ final class Watcher {
 /// The current state on its way to a watcher: a snapshot, and the last name that was sent.
 struct WatchState {
     let snapshot: StoreSnapshot
-    /// What is left of the filter, in the order of names.
+    /// The rest of the filter, in the order of names.
     private var parts: ArraySlice<WatchFilter.Part>
     private let filter: WatchFilter
     private var last: OwnedBytes?

@@ -1,7 +1,7 @@
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
 
-/// The route that says who watches.
+/// The route that lists the watches.
 struct WatchListRoutes: Sendable {
     private static let limitDefault = 100
     private static let limitMax = 1000

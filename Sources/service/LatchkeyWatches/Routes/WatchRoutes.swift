@@ -75,7 +75,7 @@ struct WatchRoutes: Sendable {
                 request.respond(events: events, bufferBytesMax: bufferBytesMax)
             }
         }
-        // Above all revisions that anybody was shown: a cursor above it is from another store.
+        // No client was shown a later revision: a cursor above it is from another store.
         let latest = watched.usage.revision
         let oldest = watched.journal.oldest(of: filter.beginnings)
         switch cursor {
@@ -155,7 +155,7 @@ struct WatchRoutes: Sendable {
 
     private static func pattern(_ text: String?) throws(RequestFailure) -> NamePattern? {
         guard let text else { return nil }
-        // A name has to match it: it has no more bytes, and no other ones.
+        // A name has to match it, so it has the length and the characters of a name.
         _ = try ServiceRequest.name(text)
         guard let pattern = NamePattern(Array(text.utf8)) else {
             throw RequestFailure(

@@ -21,8 +21,8 @@ package struct Watches: Sendable {
     /// The step of reads that wait for a newer state.
     ///
     /// - Parameters:
-    ///   - leader: Answers what only a leader knows; nil unless the service was started to follow
-    ///     another one.
+    ///   - leader: Answers reads that only a leader can serve; nil unless the service was started
+    ///     to follow another one.
     ///   - others: Nil if nothing is acknowledged anywhere else.
     /// - Returns: The step.
     package func reads(

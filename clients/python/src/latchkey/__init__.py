@@ -9,8 +9,8 @@
 `AsyncLatchkey` has the same calls: `await client.get("greeting")`, `async with client.lock("a")`,
 `async for event in client.watch("a")`.
 
-Requests are repeated where that is safe; `clients/behaviour.md` says when. Writes have an
-`Idempotency-Key`, so the service makes each once. Say `keys=False` if it ignores keys
+Requests are repeated where that is safe (see `clients/behaviour.md`). Writes have an
+`Idempotency-Key`, so the service makes each once. Use `keys=False` if the service ignores keys
 (`--idempotency-seconds 0`).
 """
 

@@ -1,4 +1,4 @@
-"""The client for asyncio, which does the work of both.
+"""The client for asyncio, which also does the work of the client for threads.
 
 Length: all calls in one class.
 """
@@ -33,7 +33,7 @@ from ._types import (
 from ._watches import AsyncWatch
 
 T = TypeVar("T")
-# Sessions of the parent, in a child: their end would reach the parent's connections.
+# Sessions of the parent, in a child: ending them would close the parent's connections.
 _LEFT_ALONE: list[Session] = []
 
 
@@ -45,7 +45,7 @@ class AsyncLatchkey:
       the system's. `cert`: the files of a client's certificate and its key.
     - `timeout`: seconds for each attempt. `patience`: seconds for further attempts. `keys`: whether
       writes have an `Idempotency-Key`.
-    - `http`: makes your own `httpx.AsyncClient`, for proxies; again after a fork.
+    - `http`: makes your own `httpx.AsyncClient`, for proxies; called again after a fork.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class AsyncLatchkey:
             await session.close()
 
     def abandon(self) -> None:
-        """As `close`, when the event loop has ended."""
+        """Like `close`, when the event loop has ended."""
         self._is_closed = True
         if self._current is not None:
             self._current.abandon()
@@ -136,7 +136,7 @@ class AsyncLatchkey:
             headers=headers), read_tagged)
 
     async def touch(self, name: str, ttl: float, *, if_revision: int | None = None) -> int:
-        """Lets the time to live begin anew. Value and revision stay. Returns the revision."""
+        """Restarts the time to live. Value and revision stay. Returns the revision."""
         return await self._ask(Request(
             "POST", path_of(name) + "/touch", {"ttl": ttl}, headers=conditions(if_revision),
             statuses=(204,), safe=True), Answer.revision)
@@ -149,10 +149,10 @@ class AsyncLatchkey:
         """
         end = end_of(wait, self._now())
         while True:
-            # The service ends a poll before its time, above all one behind a proxy.
+            # The service ends a poll before its time, above all behind a proxy.
             left = self._left(end)
             try:
-                # Proxies want a condition where the answer can be 304.
+                # Proxies expect a condition in a request that can be answered with 304.
                 found = await self._ask(Request(
                     "GET", path_of(name), {"after": after}, wait=left, statuses=(200, 304),
                     headers={"If-None-Match": f'"{after}"'}), property_or_none_in(name), end)
@@ -187,7 +187,7 @@ class AsyncLatchkey:
         return await self._ask(Request("GET", "/v1/properties", params), read_page)
 
     async def get_many(self, names: Sequence[str]) -> dict[str, Property]:
-        """Reads at most 128 properties at one revision. Those that do not exist are left out."""
+        """Reads at most 128 properties at one revision. Missing ones are left out."""
         if len(names) > NAMES_COUNT_MAX:
             raise InvalidValue(f"{len(names)} names are more than {NAMES_COUNT_MAX}")
         if not names:
@@ -204,13 +204,13 @@ class AsyncLatchkey:
         return {each.name: each for each in found}
 
     async def count(self, prefix: str = "") -> int:
-        """How many names start with the prefix."""
+        """The number of names that start with the prefix."""
         return await self._ask(
             Request("GET", "/v1/count", {"prefix": prefix}),
             lambda answer: integer(answer.json()["count"]))
 
     async def delete_prefix(self, prefix: str) -> int:
-        """Deletes all properties whose names start with the prefix. Returns how many.
+        """Deletes all properties whose names start with the prefix. Returns their number.
 
         Each 1000 are one commit.
         """
@@ -240,8 +240,9 @@ class AsyncLatchkey:
     async def pop(self, prefix: str, *, wait: float | None = 0) -> Property | None:
         """Removes and returns the first property, by name, under the prefix.
 
-        Waits up to `wait` seconds for one, without limit if None. If this program dies then, the
-        property is lost: `work` and `claim` are for jobs that must be done.
+        Waits up to `wait` seconds for one, without limit if None. If this program dies before it
+        has used the property, the property is lost: `work` and `claim` are for jobs that must be
+        done.
         """
         session, end = self._session(), end_of(wait, self._now())
 
@@ -257,7 +258,7 @@ class AsyncLatchkey:
                 return found
 
     def put_back(self, popped: Property | None) -> None:
-        """What `pop` got for a call that is over, in the background."""
+        """Puts a popped property back, in the background, for a call that is over."""
         if popped is not None and (session := self._current) is not None:
             session.last(lambda: put_again(session, popped))
 
@@ -289,12 +290,12 @@ class AsyncLatchkey:
         self, jobs: str, handle: AsyncHandler, *, claims: str, ttl: float = 30,
         wait: float | None = None, value: Json = None,
     ) -> int:
-        """Calls `handle` for one job after the other. Returns how many were finished.
+        """Calls `handle` for one job after the other. Returns the number of finished ones.
 
         `handle` may be an ordinary function, a coroutine function or a generator function. Ends
-        when there is no job for `wait` seconds; None: never. A job is finished, and the next one
-        taken, when `handle` returns; the steps that it returns are made in the same transaction,
-        and thus once for each job. If it raises, the job comes back at once and the error is raised
+        when there is no job for `wait` seconds, with None never. When `handle` returns, its job is
+        finished and the next one taken, in one transaction with the steps that it returns: these
+        are made once for each job. If it raises, the job comes back at once and the error is raised
         here. `handle` is called at least once for a job, and again if its claim was lost.
         """
         count = 0
@@ -315,7 +316,7 @@ class AsyncLatchkey:
     async def acquire(
         self, name: str, *, ttl: float = 10, wait: float | None = None, value: Json = None,
     ) -> AsyncLease:
-        """As `lock`, without `async with`: call `release` of the lease."""
+        """Like `lock`, without `async with`: call `release` of the lease."""
         session, end = self._session(), end_of(wait, self._now())
         step: Step = {"put": name, "value": value, "ttl": ttl}
 
@@ -340,9 +341,9 @@ class AsyncLatchkey:
     ) -> AsyncGenerator[AsyncLease, None]:
         """Holds a lock: a property that one client creates and that expires without renewal.
 
-        Waits up to `wait` seconds, without limit if None, then raises `NotAcquired`. The lock is
-        renewed by a task, `ttl` seconds at a time. If it is lost, `lost` of the lease is set, and
-        the end of the block raises `LeaseLost`. Clients that wait get it in their order.
+        Waits up to `wait` seconds, without limit if None, then raises `NotAcquired`. A task renews
+        the lock, `ttl` seconds at a time. If it is lost, `lost` of the lease is set, and the end of
+        the block raises `LeaseLost`. Waiting clients get it in their order.
         """
         lease = await self.acquire(name, ttl=ttl, wait=wait, value=value)
         async with given_back_after_errors(lease):
@@ -363,13 +364,13 @@ class AsyncLatchkey:
         after: int | str | None = None, previous: bool = False, observer: str | None = None,
         silence: float = 60,
     ) -> AsyncWatch:
-        """The changes of names and prefixes, of all properties without both. Iterate over it.
+        """The changes of names and prefixes; without both, of all properties. Iterate over it.
 
         - `initial`: the current state comes first, as "put" events, and then "ready".
-        - `after`: begins behind this revision or id of an event.
+        - `after`: starts after this revision or event id.
         - `previous`: events have the value before. `observer`: ends an older watch with this name.
-        - `silence`: it connects again after so many seconds without a sign; more than 15, after
-          which the service sends one.
+        - `silence`: it reconnects after so many seconds without a message; more than 15, as the
+          service sends one at least every 15.
         """
         wish = Wish(prefixes, tuple(names), initial, previous, observer, silence)
         query_of(wish.request(None).params)

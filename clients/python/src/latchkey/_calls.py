@@ -1,4 +1,4 @@
-"""How the client for asyncio reads answers and calls handlers."""
+"""Answers and handlers of the client for asyncio."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AsyncHandler = Callable[[AsyncClaim], Steps | Awaitable[Steps] | AsyncIterator[S
 
 
 async def put_again(session: Session, popped: Property) -> None:
-    """A job that was popped for a call that is over."""
+    """Puts a job back that was popped for a call that is over."""
     await ask(session, Request(
         "PUT", path_of(popped.name), {"ttl": popped.ttl}, body=popped.value,
         headers=conditions(None, if_absent=True), statuses=(201, 204)), Answer.revision,
@@ -23,7 +23,7 @@ async def put_again(session: Session, popped: Property) -> None:
 
 
 async def steps_of(handle: AsyncHandler, claim: AsyncClaim) -> list[Step]:
-    """The steps of all kinds of handlers. A generator runs here."""
+    """The steps of a handler of any kind. A generator runs here."""
     returned = handle(claim)
     if isinstance(returned, AsyncIterator):
         return [step async for step in returned]

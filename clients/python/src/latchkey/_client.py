@@ -1,4 +1,4 @@
-"""The client for threads: the one for asyncio, in an event loop of its own."""
+"""The client for threads: the client for asyncio, in an event loop of its own."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 
 class Latchkey:
-    """A client of one service, for threads: all of a process can use one. Its calls block.
+    """A client of one service, for threads: all threads of a process can share it. Its calls block.
 
-    Its parameters and calls are those of `AsyncLatchkey`, which says more about each. A thread of
-    its own, which starts with the first call, sends all requests. After a fork, the child has other
-    connections. Close it, or use it in `with`. `Cancel` ends calls.
+    Its parameters and calls are those of `AsyncLatchkey`, whose documentation has more details. It
+    sends all requests in a thread of its own, which starts with the first call. After a fork, the
+    child has other connections. Close it, or use it in `with`. `Cancel` ends calls.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Latchkey:
             name, patch, ttl=ttl, ttl_if_new=ttl_if_new, if_revision=if_revision))
 
     def touch(self, name: str, ttl: float, *, if_revision: int | None = None) -> int:
-        """Lets the time to live begin anew. Value and revision stay. Returns the revision."""
+        """Restarts the time to live. Value and revision stay. Returns the revision."""
         return self._call(self._client.touch(name, ttl, if_revision=if_revision))
 
     def wait(self, name: str, after: int = 0, *, wait: float = 30) -> Property | None:
@@ -113,15 +113,15 @@ class Latchkey:
                 return
 
     def get_many(self, names: Sequence[str]) -> dict[str, Property]:
-        """Reads at most 128 properties at one revision. Those that do not exist are left out."""
+        """Reads at most 128 properties at one revision. Missing ones are left out."""
         return self._call(self._client.get_many(names))
 
     def count(self, prefix: str = "") -> int:
-        """How many names start with the prefix."""
+        """The number of names that start with the prefix."""
         return self._call(self._client.count(prefix))
 
     def delete_prefix(self, prefix: str) -> int:
-        """Deletes all properties whose names start with the prefix. Returns how many."""
+        """Deletes all properties whose names start with the prefix. Returns their number."""
         return self._call(self._client.delete_prefix(prefix))
 
     def transaction(
@@ -151,7 +151,7 @@ class Latchkey:
         self, jobs: str, handle: Callable[[Claim], Iterable[Step] | None], *, claims: str,
         ttl: float = 30, wait: float | None = None, value: Json = None,
     ) -> int:
-        """Calls `handle` in this thread for one job after the other. Returns how many were done."""
+        """Calls `handle` in this thread for one job after the other. Returns the number done."""
         count = 0
         claim = self.claim(jobs, claims=claims, ttl=ttl, wait=wait, value=value)
         while claim is not None:
@@ -174,7 +174,7 @@ class Latchkey:
     def acquire(
         self, name: str, *, ttl: float = 10, wait: float | None = None, value: Json = None,
     ) -> Lease:
-        """As `lock`, without `with`: call `release` of the lease."""
+        """Like `lock`, without `with`: call `release` of the lease."""
         return Lease(self, self._call(
             self._client.acquire(name, ttl=ttl, wait=wait, value=value), _give_back))
 
@@ -184,8 +184,8 @@ class Latchkey:
     ) -> Generator[Lease, None, None]:
         """Holds a lock: a property that one client creates and that expires without renewal.
 
-        Waits up to `wait` seconds, without limit if None, then raises `NotAcquired`. If it is lost,
-        `lost` of the lease is set, and the end of the block raises `LeaseLost`.
+        Waits up to `wait` seconds, without limit if None, then raises `NotAcquired`. If the lock is
+        lost, `lost` of the lease is set, and the end of the block raises `LeaseLost`.
         """
         lease = self.acquire(name, ttl=ttl, wait=wait, value=value)
         try:
@@ -209,7 +209,7 @@ class Latchkey:
         after: int | str | None = None, previous: bool = False, observer: str | None = None,
         silence: float = 60,
     ) -> Watch:
-        """The changes of names and prefixes, of all properties without both. Iterate over it."""
+        """The changes of names and prefixes; without both, of all properties. Iterate over it."""
         return Watch(self, self._client.watch(
             *prefixes, names=names, initial=initial, after=after, previous=previous,
             observer=observer, silence=silence))
@@ -220,7 +220,7 @@ class Latchkey:
     def _portal(self) -> Portal:
         portal = self._portals.get(os.getpid())
         if portal is None:
-            # Of several threads, one is the first.
+            # Another thread may be first.
             portal = self._portals.setdefault(os.getpid(), Portal(self._client))
             weakref.finalize(self, portal.end).atexit = False
         return portal
@@ -237,7 +237,7 @@ def _give_back(lease: AsyncLease | None) -> None:
 
 
 class _Lost(threading.Event):
-    """Is set by the event loop, and also seen to be set when that does not run."""
+    """Set by the event loop, and also seen as set when that does not run."""
 
     def __init__(self, lease: AsyncLease) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ class _Lost(threading.Event):
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 return False
-            # Looks at the clock at the latest when the lease would end.
+            # Reads the clock at the latest when the lease would end.
             until = self._lease.remaining or None
             bounds = [each for each in (left, until) if each is not None]
             super().wait(min(bounds) if bounds else None)
@@ -311,7 +311,7 @@ class Claim(Lease):
         self._client._call(self._claim.finish(*steps))
 
     def finish_and_claim(self, *steps: Step) -> Claim | None:
-        """As `finish`, and takes the next job in the same transaction; None if there is none."""
+        """Like `finish`, and takes the next job in the same transaction; None if there is none."""
         claim = self._client._call(self._claim.finish_and_claim(*steps), _give_back)
         return None if claim is None else Claim(self._client, claim)
 
@@ -321,10 +321,10 @@ class Claim(Lease):
 
 
 class Watch(Iterator[Event]):
-    """The events of a watch, without loss and repeat. It connects again whenever it is cut off.
+    """The events of a watch, without losses or repeats. It reconnects after each cut.
 
-    Use it in `with`, or call `close`, which another thread can do as well. It raises what does not
-    pass, such as `Forbidden`. `last_id` is the id of the last event that it has returned.
+    Use it in `with`, or call `close`, which another thread may do as well. It raises errors that do
+    not pass, such as `Forbidden`. `last_id` is the id of the last event that it has returned.
     """
 
     def __init__(self, client: Latchkey, watch: AsyncWatch) -> None:
@@ -356,7 +356,7 @@ class Watch(Iterator[Event]):
         self._client._portal.post(self._watch.end)
 
     def states(self) -> Iterator[dict[str, Json]]:
-        """All values by name, anew after each commit: never half of a transaction.
+        """All values by name, after each commit: never half of a transaction.
 
         The watch must have `initial=True`, and is closed at the end of the iteration.
         """

@@ -1,4 +1,4 @@
-"""The errors: no other ones leave this package."""
+"""The errors that this package raises; it raises no others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 class LatchkeyError(Exception):
-    """What this package raises."""
+    """The base of all errors of this package."""
 
 
 class Unreachable(LatchkeyError):
@@ -26,7 +26,7 @@ class InvalidValue(LatchkeyError, ValueError):
 
 
 class LeaseLost(LatchkeyError):
-    """A lock, an election or a claim was lost while the work went on."""
+    """A lock, an election or a claim was lost during the work."""
 
 
 class NotAcquired(LatchkeyError):
@@ -38,7 +38,7 @@ class Replaced(LatchkeyError):
 
 
 class Cancelled(LatchkeyError):
-    """A `Cancel` has ended the call. What the call got is given back."""
+    """A `Cancel` has ended the call. The call gives back what it got."""
 
 
 class Closed(LatchkeyError):
@@ -49,7 +49,7 @@ class Problem(LatchkeyError):
     """The service refused the request: nothing was changed.
 
     `type` is the name of the problem, such as "precondition-failed": decide by it, or by the
-    subclass. `detail` is for people. `leader` is the address that takes changes, of "not-leader".
+    subclass. `detail` is for people. `leader`: for "not-leader", the address that takes changes.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Gone(Problem):
 
 
 class Unauthorized(Problem):
-    """There is no token that counts."""
+    """There is no valid token."""
 
 
 class Forbidden(Problem):
@@ -97,7 +97,7 @@ class Full(Problem):
 
 
 class Busy(Problem):
-    """The service refuses for now: a rate, a share, a bound, or it starts or stops."""
+    """The service refuses for now: a rate, a share or a limit, or it starts or stops."""
 
 
 _PROBLEMS: Mapping[str, type[Problem]] = {

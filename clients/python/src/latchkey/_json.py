@@ -1,4 +1,4 @@
-"""JSON, without what it cannot keep.
+"""JSON that keeps all numbers.
 
 Numbers that `int` and `float` do not take become `decimal.Decimal`: integers with more digits than
 `sys.get_int_max_str_digits()` allows, 4,300, and fractions beyond the range of a float.

@@ -1,8 +1,8 @@
 """Locks, elections and claims: properties that this program holds for a time.
 
-**Design.** A lease has two tasks of the event loop that do not know each other. One renews it. The
-other one is a timer: it sets `lost` when nine tenths of the time are over, whatever the renewal
-does. `is_lost` looks at the clock as well, for an event loop that does not run.
+***Design.** A lease has two independent tasks of the event loop. One renews it. The other one is a
+*timer: it sets `lost` when nine tenths of the time are over, whatever the renewal does. `is_lost`
+*reads the clock as well, in case the event loop does not run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ._types import (
 )
 
 LEASE_SHARE = 0.9
-"""Of its time to live. The rest is for a program that learns late that its time is over."""
+"""The share of its time to live that is used; the rest allows for a late timer."""
 
 
 def transaction_request(
@@ -53,7 +53,7 @@ async def ask_or_give_back(
     session: Session, request: Request, until: float | None,
     undo: Callable[[Outcome], Awaitable[None] | None],
 ) -> Outcome:
-    """A transaction. If its answer does not come here, `undo` gives back what it got."""
+    """Makes a transaction. If its answer does not arrive, `undo` gives back what it got."""
     async def give_back() -> None:
         request.wait = 0
         outcome = await ask(session, request, read_outcome, limit=session.settings.timeout,
@@ -66,20 +66,20 @@ async def ask_or_give_back(
     except (asyncio.CancelledError, Closed, OutcomeUnknown):
         if request.key is not None and request.may_be_made:
             session.last(give_back)
-            # It has begun then: one that has not is lost when the event loop ends.
+            # Lets it begin: otherwise it would be lost when the event loop ends.
             await asyncio.sleep(0)
         raise
 
 
 def latest(session: Session, sent: float, end: float | None, wait: float | None) -> float:
-    """When a call must be over that waits, and whose last request was sent then."""
+    """The end of a call that waits, and whose last request was sent at `sent`."""
     if end is None:
         return math.inf
     return end + GRACE_SECONDS if wait else sent + session.settings.patience
 
 
 class Jobs(NamedTuple):
-    """Where jobs are claimed, and how."""
+    """The parameters of claims: their prefixes, time to live and value."""
 
     prefix: str
     claims: str
@@ -104,7 +104,7 @@ def last_property(outcome: Outcome) -> Property | None:
 
 
 class LostEvent(asyncio.Event):
-    """Is set by a timer, and also seen to be set while the event loop is kept busy."""
+    """Set by a timer, and also seen as set while the event loop is busy."""
 
     def __init__(self, lease: AsyncLease) -> None:
         super().__init__()
@@ -134,9 +134,9 @@ class AsyncLease:
         self._ttl = ttl
         self._end = since + ttl * LEASE_SHARE
         self._was_lost = False
-        # A claim that is about to be finished: that it is not there any more is then no loss.
+        # A claim that is being finished: it is no loss when it no longer exists.
         self._is_ending = False
-        # What `release` returned.
+        # The result of `release`.
         self._released: bool | None = None
         self._timer: Timer | None = None
         self._renewal: asyncio.Task[None] | None = None
@@ -149,12 +149,12 @@ class AsyncLease:
 
     @property
     def is_here(self) -> bool:
-        """Whether this process took it."""
+        """Whether it belongs to this process."""
         return self._session.is_here
 
     @property
     def is_lost(self) -> bool:
-        """As `lost.is_set()`."""
+        """The same as `lost.is_set()`."""
         return self._was_lost or (self._released is None and (
             self._clock.now() >= self._end or not self._session.is_here))
 
@@ -193,8 +193,8 @@ class AsyncLease:
     async def start(self, until: float) -> bool:
         """Begins to renew. False if it is not held, and given back.
 
-        A grant that had to wait is renewed first, until then: its time counts from before the
-        request.
+        A grant that had to wait is renewed first, at the latest by `until`: its time counts from
+        before the request.
         """
         try:
             if self._end - self._clock.now() < self._ttl * 2 / 3:
@@ -220,7 +220,7 @@ class AsyncLease:
             callback()
 
     def give_back(self) -> None:
-        """As `release`, in the background."""
+        """Like `release`, in the background."""
         if self._released is None:
             self._stop(not self.is_lost)
             self._give_back()
@@ -238,7 +238,7 @@ class AsyncLease:
                     each.cancel()
 
     def _look(self) -> None:
-        """The timer, which goes on when the lease was renewed."""
+        """The timer, which continues when the lease was renewed."""
         if self._clock.now() >= self._end:
             self._lose()
         elif self._released is None:
@@ -270,7 +270,7 @@ class AsyncLease:
                 pass
 
     async def _renew(self, until: float = math.inf) -> float:
-        """The new end. Raises if it is not answered in a third of its time, or by another one."""
+        """Returns the new end. Raises for another answer, or for none in a third of its time."""
         sent = self._clock.now()
 
         def read(answer: Answer) -> None:
@@ -302,7 +302,7 @@ class AsyncClaim(AsyncLease):
         await self._finish(steps, lambda outcome: None)
 
     async def finish_and_claim(self, *steps: Step) -> AsyncClaim | None:
-        """As `finish`, and takes the next job in the same transaction; None if there is none."""
+        """Like `finish`, and takes the next job in the same transaction; None if there is none."""
         sent = self._clock.now()
         outcome = await self._finish(
             [*steps, self._jobs.step()], lambda done: self._jobs.undo(self._session, done))
@@ -345,7 +345,7 @@ async def given_back_after_errors(lease: AsyncLease) -> AsyncGenerator[None, Non
     try:
         yield
     except asyncio.CancelledError:
-        # At once: the rest is made in the background.
+        # The rest is done in the background.
         lease.give_back()
         await asyncio.sleep(0)
         raise

@@ -1,8 +1,8 @@
 """The event loop of a client for threads, which runs in a thread of its own.
 
-**Design.** A call is a coroutine there and an event here. Whichever is first decides, under the
-lock of the call: the result is taken, or the call is given up. A call that is given up is cancelled
-there; a result that comes nevertheless is given back by `undo`.
+***Design.** A call is a coroutine there and an event here. The first of the two decides, under the
+*lock of the call: the result is taken, or the call is given up. A call that is given up is
+*cancelled there; if it has a result nevertheless, `undo` gives that back.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Cancel:
             client.acquire("lock")
         cancel.cancel()                   # in another one
 
-    It is for all calls of the thread within the block, also later ones, but not for those that give
-    something back. Blocks can be nested.
+    It applies to all calls of the thread within the block, also later ones, but not to those that
+    give something back. Blocks can be nested.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ _thread = threading.local()
 
 
 def _cancels() -> list[Cancel]:
-    """Those of this thread."""
+    """The active `Cancel`s of this thread."""
     if not hasattr(_thread, "cancels"):
         _thread.cancels = []
     return cast("list[Cancel]", _thread.cancels)
@@ -86,7 +86,7 @@ class _Call(Generic[T]):
         self._is_given_up = False
 
     def start(self) -> None:
-        """In the event loop, as the rest down to `fail`."""
+        """Runs in the event loop, as do the methods down to `fail`."""
         if self._is_given_up:
             self._coroutine.close()
             return
@@ -115,7 +115,7 @@ class _Call(Generic[T]):
                 self.done.set()
 
     def result(self, post: Callable[[Callable[[], object]], object]) -> T:
-        """In the thread that calls. Gives the call up after `Cancel` and KeyboardInterrupt."""
+        """Runs in the calling thread. Gives the call up after `Cancel` and KeyboardInterrupt."""
         try:
             self.done.wait()
         except BaseException:
@@ -139,7 +139,7 @@ class _Call(Generic[T]):
 
 
 class _Resolver(ThreadPoolExecutor):
-    """Looks names up in threads that the end of the program does not wait for."""
+    """Looks names up in threads for which the end of the program does not wait."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         future: Future[T] = Future()
@@ -171,7 +171,7 @@ class Portal:
         self, coroutine: Coroutine[Any, Any, T], undo: Callable[[T], object] = lambda result: None,
         *, is_shielded: bool = False,
     ) -> T:
-        """Runs it in the event loop. `undo` is called there with a result that comes too late."""
+        """Runs it in the event loop. `undo` gets a result that comes too late, in that loop."""
         cancels = [] if is_shielded else [*_cancels()]
         try:
             if any(cancel.is_cancelled for cancel in cancels):
@@ -195,9 +195,9 @@ class Portal:
             self._calls.discard(call)
 
     def post(self, callback: Callable[[], object]) -> None:
-        """Calls in the event loop, if there is one, and waits for nothing."""
+        """Calls in the event loop, if there is one, without waiting."""
         if self._loop is not None and not self._is_over:
-            # It can be closed at this moment.
+            # It may be closed at this moment.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(callback)
 
@@ -246,7 +246,7 @@ class Portal:
             self._thread.join()
 
     def end(self) -> None:
-        """Closes the client, and waits for nothing."""
+        """Closes the client, without waiting."""
         if self.pid == os.getpid():
             self.post(lambda: _Call(self._close(), lambda result: None).start())
 
@@ -262,6 +262,6 @@ _portals: weakref.WeakSet[Portal] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """What was got by calls that were given up is given back, before the program ends."""
+    """Closes all clients before the program ends: calls that were given up give back."""
     for portal in list(_portals):
         portal.close()

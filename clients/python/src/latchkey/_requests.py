@@ -1,6 +1,6 @@
-"""One request, until it has an answer that counts.
+"""One request, until it has a final answer.
 
-What is repeated, and what each answer means, is said in `clients/behaviour.md`.
+`clients/behaviour.md` says which requests are repeated, and what each answer means.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ T = TypeVar("T")
 
 Kind = Literal["none", "wrong", "cut"]
 GRACE_SECONDS = 2
-"""A call that waits ends at most so long after its wait."""
+"""The time after its wait by which a waiting call ends."""
 KEYLESS_SECONDS = 10
 _NO_KEY_LEFT = ("client-share-taken", "too-many-idempotency-keys")
 _NOT_THE_ANSWER = ("idempotency-key-reused", "not-leader")
-# A repeat has such an answer if the token may no longer do what was done.
+# A repeat gets such a status if the token has lost its right since the first attempt.
 _NOT_ALLOWED = (401, 403)
 _WITHOUT_CHANGE = (425, 429)
 _PASSING = (408, 500, 502, 503, 504)
 _NO_SUCH_NAME = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", -5), socket.EAI_FAIL,
                  getattr(socket, "EAI_ADDRFAMILY", -9))
-# What a reader of an answer raises if it is not the service's.
+# Errors of a reader when the answer is not the service's.
 NOT_PROMISED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 _NO_BODY = object()
 
@@ -71,7 +71,7 @@ class Answer:
         return int(found[1])
 
     def problem(self) -> Problem | None:
-        """None if it is not one of the service."""
+        """The problem, or None if it is not one of the service."""
         if self.status < 400 or self.media_type != "application/problem+json":
             return None
         try:
@@ -88,7 +88,7 @@ class Answer:
 
     @property
     def retry_after(self) -> float:
-        """Seconds, from a number or a date."""
+        """The seconds, from a number or a date."""
         text = self.headers.get("Retry-After", "0")
         with suppress(ValueError):
             return max(0.0, float(text))
@@ -98,13 +98,13 @@ class Answer:
 
     @property
     def is_passing(self) -> bool:
-        """Of something else that says it cannot answer now."""
+        """Whether the status says that something other than the service cannot answer now."""
         return self.status in _WITHOUT_CHANGE or self.status in _PASSING
 
 
 @dataclass
 class Request:
-    """`safe`: it can be made twice. `wait`: seconds for which the service is asked to wait."""
+    """`safe`: it can be made twice. `wait`: the seconds that the service shall wait."""
 
     method: str
     path: str
@@ -117,7 +117,7 @@ class Request:
     key: str | None = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __post_init__(self) -> None:
-        # An attempt was sent, and what became of it is not known.
+        # An attempt was sent, and its outcome is unknown.
         self.may_be_made = False
         self.content: bytes | None = None
         self.safe = self.safe or self.method == "GET"
@@ -134,7 +134,7 @@ class Request:
 
 @dataclass
 class Failure:
-    """An attempt without an answer. "none": there was no connection; "wrong": none will be."""
+    """An attempt without an answer. "none": no connection; "wrong": no attempt can succeed."""
 
     kind: Kind
     text: str
@@ -168,7 +168,7 @@ async def exchange(
             request.method, base + target, content=request.content, headers=headers, timeout=None,
             extensions={"trace": phase.trace})
     except Exception as error:  # noqa: BLE001
-        # A file that is not there, a proxy of the environment, an address that is none.
+        # A missing file, an invalid proxy in the environment, an invalid address.
         return Failure("wrong", _origin(base) + _said(error))
     try:
         return await session.race(
@@ -213,7 +213,7 @@ def _said(error: Exception) -> str:
 
 
 def _origin(base: str) -> str:
-    """Without a password."""
+    """The address without a password."""
     scheme, _, rest = base.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}: "
 
@@ -222,15 +222,15 @@ async def ask(
     session: Session, request: Request, read: Callable[[Answer], T], *,
     until: float | None = None, limit: float | None = None, is_last: bool = False,
 ) -> T:
-    """Sends a request until it has an answer that counts, which `read` reads.
+    """Sends a request until it has a final answer, which `read` reads.
 
     The call ends at `until`, and after `limit` seconds instead of the client's patience. `is_last`:
-    a closed client does so, too.
+    it also works when the client is closed.
     """
     if session.is_closed and not is_last:
         raise Closed("the client is closed")
     settings, clock = session.settings, session.clock
-    # What is given back repeats a request: it has the key that was sent.
+    # Giving back repeats a request: it has the key that was sent.
     if not settings.keys or not is_last and clock.now() < session.keyless_until:
         request.key = None
     session.call_count += not is_last
@@ -257,7 +257,7 @@ class _Asking:
         self.is_in_doubt = False
         self.index = session.address
         self.pause = 0.05
-        # Addresses in a row without a connection, those that are wrong, and hops to a leader.
+        # Addresses in a row without a connection, wrong addresses, and hops to a leader.
         self.missed, self.wrong, self.hops = 0, dict[int, str](), 0
 
     async def answer(self, read: Callable[[Answer], T]) -> T:
@@ -310,7 +310,7 @@ class _Asking:
             if self.is_in_doubt or len(self.wrong) == count:
                 self._end(Unreachable("; ".join(self.wrong.values())))
         if not self.is_in_doubt and count > 1:
-            # The next address that is not wrong; at once, until all were tried.
+            # The next address that is not wrong; without a delay, until all were tried.
             self.missed += 1
             others = [(index + step) % count for step in range(1, count + 1)]
             self.session.address = next(each for each in others if each not in self.wrong)
@@ -319,7 +319,7 @@ class _Asking:
         return failure, delay
 
     def _refused(self, index: int, answer: Answer) -> LatchkeyError | None:
-        """What the answer means; None: send it again at once. Raises what does not pass."""
+        """The error of the answer; None: send again at once. Raises errors that do not pass."""
         request, session = self.request, self.session
         self.missed = 0
         problem = answer.problem()
@@ -351,7 +351,7 @@ class _Asking:
 
 
 def leader_of(problem: Problem, urls: Collection[str]) -> int | None:
-    """Which of the addresses is the leader's."""
+    """The index of the leader's address, or None."""
     leader = (problem.leader or "").rstrip("/").lower()
     return next((index for index, url in enumerate(urls) if url.lower() == leader), None)
 

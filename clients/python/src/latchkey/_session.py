@@ -1,7 +1,7 @@
-"""What a client has within one event loop of one process: connections, tasks and the time.
+"""The state of a client in one event loop of one process: connections, tasks and the time.
 
 A session is never used after a fork, or in another event loop: the client begins another one. The
-one before is left alone, because its connections belong to the parent.
+former one is left alone, because its connections belong to the parent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Timer(Protocol):
 
 
 class Clock:
-    """The time, which is never set back, and also goes on while the machine sleeps."""
+    """The time, which is never set back, and also continues while the machine sleeps."""
 
     # Windows has neither.
     _clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
@@ -48,7 +48,7 @@ class Late(Exception):
 
 @dataclass
 class Settings:
-    """What a client was created with."""
+    """The settings of a client."""
 
     urls: Sequence[str]
     token: str | None = field(default=None, repr=False)
@@ -58,7 +58,7 @@ class Settings:
     patience: float = 10
     keys: bool = True
     http: Callable[[], httpx.AsyncClient] | None = None
-    # Tests put one here that they drive by hand.
+    # Tests replace it by a clock that they advance.
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Settings:
         if not self.urls:
             raise InvalidValue("there is no address")
         self.token = self.token.strip() if self.token else None
-        # Others would appear in the error of the library that sends them.
+        # Other characters would make the token part of a library's error.
         if self.token and not all("!" <= each <= "~" for each in self.token):
             raise InvalidValue("a token has visible ASCII characters only")
 
@@ -78,7 +78,7 @@ class Settings:
             if self.cert:
                 context.load_cert_chain(*self.cert)
         else:
-            # Without the certificates of the system, which take a while to read.
+            # Skips the certificates of the system, which take some time to read.
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         # Each watch and each waiting lock holds a connection.
         return httpx.AsyncClient(verify=context, limits=httpx.Limits(
@@ -98,7 +98,7 @@ class Session:
         self.is_closed = False
         # The stream that watches share.
         self.share: object = None
-        # How many calls are being made, and what must end with the session, at once.
+        # The number of calls in progress, and callbacks that run at once at the session's end.
         self.call_count = 0
         self.at_close: set[Callable[[], None]] = set()
         self._closed: asyncio.Future[None] = self.loop.create_future()
@@ -113,13 +113,13 @@ class Session:
 
     @property
     def http(self) -> httpx.AsyncClient:
-        """Raises what the libraries raise for a wrong file or a wrong proxy."""
+        """Raises the libraries' errors for a wrong file or a wrong proxy."""
         if self._http is None:
             self._http = self.settings.create_http()
         return self._http
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """A task whose error, if it has one, is not reported again."""
+        """Starts a task whose error, if any, is not reported again."""
         task = self.loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._forget)
@@ -134,10 +134,10 @@ class Session:
         self, coroutine: Coroutine[Any, Any, T], until: float, *, is_last: bool = False,
         undo: Callable[[T], object] = lambda result: None,
     ) -> T:
-        """Awaits it until this time, when it raises `Late`, or until the client is closed.
+        """Awaits it until this time, then raises `Late`; raises `Closed` when the client closes.
 
-        It is cancelled then, and as well if the caller is: nothing waits for what does not end.
-        `undo` gets a result that comes all the same.
+        It is then cancelled, also if the caller is: a coroutine that does not end holds nothing up.
+        `undo` gets a result that comes nevertheless.
         """
         task = self.spawn(coroutine)
         is_taken = is_cancelled = False
@@ -159,7 +159,7 @@ class Session:
         await self._first(self.clock.now() + seconds, is_last)
 
     async def _first(self, until: float, is_last: bool, *tasks: asyncio.Task[Any]) -> None:
-        """Waits for a task, the time or the end of the client, which it raises."""
+        """Waits for a task, the time or the end of the client; the last two raise."""
         late: asyncio.Future[None] = self.loop.create_future()
 
         def end() -> None:
@@ -178,7 +178,7 @@ class Session:
             raise Closed("the client is closed")
 
     def last(self, give_back: Callable[[], Awaitable[object]]) -> None:
-        """Gives back what a call got: in the background, and also while the client is closed."""
+        """Runs `give_back` in the background, and also while the client is closed."""
         if self.pid != os.getpid() or self.loop.is_closed():
             return
         task = self.loop.create_task(self._give_back(give_back))
@@ -209,7 +209,7 @@ class Session:
         self.abandon()
         self._closed.set_result(None)
         while self.call_count > 0:
-            # Those that were waiting give back what they got.
+            # Calls that were waiting give back what they got.
             await asyncio.sleep(0)
         if self._last:
             with suppress(Late):
@@ -225,7 +225,7 @@ class Session:
 
 
 async def _end(task: asyncio.Task[Any], is_cancelled: bool) -> None:
-    """Cancels a task, which closes its connection then: a second cancellation would hinder that.
+    """Cancels a task, which then closes its connection; a second cancellation would prevent that.
 
     At the end of `asyncio.run`, Python 3.10 cancels the task as well as its caller.
     """

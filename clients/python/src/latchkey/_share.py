@@ -1,11 +1,11 @@
 """One stream for the watches of a client.
 
-**Design.** Each watch begins with a stream of its own. It is level when it has the id of a whole
-commit, outside of the current state. Watches that are level are put together: their streams end,
-and one that has all their prefixes and names begins at the smallest of their ids. Each watch drops
-what it has, and what it did not ask for. One that is read too slowly goes on alone, where it is.
-They are put together between two steps of the event loop, when no task is in the middle of what it
-has received: so no event is in two places.
+***Design.** Each watch begins with a stream of its own. It is up to date when it has the id of a
+*complete commit, outside of the current state. Watches that are up to date are merged: their
+*streams end, and one with all their prefixes and names begins at the smallest of their ids. Each
+*watch drops events that it already has or did not ask for. A watch that is read too slowly gets its
+*own stream from its place. They are merged between two steps of the event loop, when no task is in
+*the middle of its messages: so no event is in two places.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILTER_COUNT_MAX = 16
 class Member:
     watch: AsyncWatch
     cursor: str
-    # The event before, of a commit of which another one may follow: the last one has its id.
+    # Held back until the next one: the last event of a commit gets the commit's id.
     held: Event | None = None
 
 
@@ -46,18 +46,18 @@ class Share:
         self._will_merge = False
 
     def join(self, watch: AsyncWatch, cursor: str) -> None:
-        """The watch is level, until its next event."""
+        """The watch is up to date, until its next event."""
         self.level[watch] = cursor
         self._merge_soon()
 
     def _merge_soon(self) -> None:
-        # Not at once: the task that calls could not be ended before it is through its messages.
+        # Not at once: the calling task could not be ended before it has handled its messages.
         if not self._will_merge:
             self._will_merge = True
             self._session.loop.call_soon(self._merge)
 
     def _merge(self) -> None:
-        """Puts those together that are level."""
+        """Merges the watches that are up to date."""
         self._will_merge = False
         if self._is_in_state or not self._members and len(self.level) < 2:
             return
@@ -93,13 +93,13 @@ class Share:
                 for member in list(self._members.values()):
                     self._pass(member, event, cursor)
                 if event is not None and event.type in ("gap", "ready"):
-                    # Those that a gap fills up go alone, and leave none.
+                    # The gap may have filled up members, perhaps all: these have left.
                     self._is_in_state = event.type == "gap" and bool(self._members)
                     self._merge_soon()
         except Closed:
             pass
         except Exception:  # noqa: BLE001
-            # Each finds out by itself whether it is meant.
+            # Each finds out alone whether the error concerns it.
             for member in list(self._members.values()):
                 self._go_alone(member)
 
@@ -136,7 +136,7 @@ class Share:
 
 
 def order_of(cursor: str) -> tuple[int, float]:
-    """Of an id within a commit: before that of the commit."""
+    """Orders an id within a commit before that of the commit."""
     revision, _, part = cursor.partition(".")
     return int(revision), int(part) if part else math.inf
 

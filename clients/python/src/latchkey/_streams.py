@@ -1,4 +1,4 @@
-"""Streams of events: how they are read, and how one goes on where it was cut off."""
+"""Streams of events: how they are read, and how one continues where it was cut off."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ class Message(NamedTuple):
 
 
 class Parser:
-    """Server-sent events, as the HTML standard has them.
+    """Server-sent events, as in the HTML standard.
 
-    Lines end with CR, LF or both, and with nothing else: JSON can hold other characters that end
-    lines of text.
+    Lines end only with CR, LF or both: JSON can have other characters that end lines of text.
     """
 
     def __init__(self) -> None:
@@ -82,7 +81,7 @@ class Parser:
 
 @dataclass
 class Wish:
-    """What a watch wants to have."""
+    """The parameters of a watch."""
 
     prefixes: tuple[str, ...]
     names: tuple[str, ...]
@@ -106,7 +105,7 @@ class Wish:
 
 
 class Stream:
-    """The events of a wish, without end: it connects again whenever it is cut off."""
+    """The events of a wish, without end: it reconnects after each cut."""
 
     def __init__(self, session: Session, wish: Wish, cursor: str | None) -> None:
         self.cursor = cursor
@@ -119,7 +118,7 @@ class Stream:
         self._hops = 0
 
     async def items(self) -> AsyncIterator[tuple[Event | None, str | None]]:
-        """Events, and the cursor behind each. Raises what does not pass."""
+        """Events, each with the cursor after it. Raises errors that do not pass."""
         is_partial = False
         while True:
             if is_partial and self.cursor is None:
@@ -130,7 +129,7 @@ class Stream:
                 is_partial, self._pause = True, 0.1
                 self.cursor = message.id or self.cursor
                 yield self._event(message), self.cursor
-            # What the service says is already another time for each stream.
+            # The service's `retry` already differs for each stream.
             pause = self._retry
             if pause is None:
                 pause = self._pause * random.uniform(0.5, 1)
@@ -174,7 +173,7 @@ class Stream:
             session.spawn(result.aclose())
 
     async def _pieces(self, response: httpx.Response) -> AsyncIterator[bytes]:
-        """Until the stream is cut, or is silent for too long."""
+        """Pieces, until the stream is cut, or is silent for too long."""
         pieces = response.aiter_bytes()
 
         async def following() -> bytes | None:
@@ -199,7 +198,7 @@ class Stream:
         self._session.address = (index + 1) % count
 
     async def _refused(self, index: int, response: httpx.Response) -> None:
-        """Raises what does not pass."""
+        """Raises errors that do not pass."""
         session = self._session
         urls = session.settings.urls
         try:

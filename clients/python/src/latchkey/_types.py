@@ -1,4 +1,4 @@
-"""What calls take and return, and how it is read from the answers of the service."""
+"""Arguments and results of calls, and how answers of the service become results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Result:
-    """The property behind a step, or its count. Revision 0: there is no such property."""
+    """The property after a step, or its count. Revision 0: there is no such property."""
 
     name: str = ""
     revision: int = 0
@@ -55,7 +55,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a transaction did. `succeeded`: its conditions held. `results`: one for each step."""
+    """A transaction's result. `succeeded`: its conditions held. `results`: one for each step."""
 
     succeeded: bool
     revision: int
@@ -92,7 +92,7 @@ _EVENT_FIELDS = {field.name for field in fields(Event)} - {"type", "id"}
 _RESULT_FIELDS = {field.name for field in fields(Result)}
 
 
-# What follows raises KeyError, TypeError or ValueError if the answer is not the service's.
+# These raise KeyError, TypeError or ValueError if the answer is not the service's.
 
 def event_of(
     kind: Literal["put", "delete", "expire", "ready", "gap"], row: Json, id: str | None,
@@ -133,13 +133,13 @@ def boolean(value: Json) -> bool:
     return value
 
 
-# What is sent.
+# Parts of requests.
 
 def path_of(name: str) -> str:
     if not name:
         raise InvalidValue("a name is empty")
     encoded = percent_encoded(name)
-    # A path would lose these two.
+    # A path would lose these two names.
     return "/v1/properties/" + (encoded.replace(".", "%2E") if name in (".", "..") else encoded)
 
 
@@ -152,7 +152,7 @@ def percent_encoded(text: str) -> str:
 
 
 def query_of(params: Mapping[str, Any]) -> str:
-    """The parameters that have a value; each of several."""
+    """The parameters that have a value; one for each element of a list."""
     return "&".join(
         f"{key}={percent_encoded(_written(one))}"
         for key, value in params.items() if value is not None
@@ -172,19 +172,19 @@ def conditions(if_revision: int | None, if_absent: bool = False) -> dict[str, st
 
 
 def whole(seconds: float) -> float:
-    """In whole milliseconds, and not less: the shortest wait is one."""
+    """Rounds up to whole milliseconds: the shortest wait is one."""
     if not math.isfinite(seconds):
         raise InvalidValue(f"{seconds} seconds cannot be waited for")
     return math.ceil(seconds * 1000) / 1000
 
 
 def piece(seconds: float) -> float:
-    """What one request waits of a longer time."""
+    """The part of a longer time that one request waits."""
     return whole(max(0, min(seconds, WAIT_SECONDS_MAX)))
 
 
 def end_of(wait: float | None, now: float) -> float | None:
-    """When a wait ends; None: never."""
+    """The end of a wait; None: no end."""
     if wait is not None and math.isnan(wait):
         raise InvalidValue("a wait is not a number")
     return None if wait is None or wait == math.inf else now + max(0.0, wait)
@@ -198,7 +198,7 @@ class States:
         self._is_whole = False
 
     def after(self, event: Event) -> dict[str, Json] | None:
-        """The state behind the event, if it ends a commit."""
+        """The state after the event, if it ends a commit."""
         if event.type == "gap":
             self._state, self._is_whole = {}, False
         elif event.type == "put":

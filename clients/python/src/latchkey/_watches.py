@@ -16,14 +16,15 @@ from ._types import Event, States
 QUEUE_COUNT_MAX = 256
 
 Item = tuple[Event | None, str | None]
-"""An event, and the id to go on behind it."""
+"""An event, and the id after which to continue."""
 
 
 class AsyncWatch:
-    """The events of a watch, without loss and repeat. It connects again whenever it is cut off.
+    """The events of a watch, without losses or repeats. It reconnects after each cut.
 
-    Use it in `async with`, or call `close`, which another task can do as well. It raises what does
-    not pass, such as `Forbidden`. `last_id` is the id of the last event that it has returned.
+    Use it in `async with`, or call `close`, which another task may do as well. It raises errors
+    that do not pass, such as `Forbidden`. `last_id` is the id of the last event that it has
+    returned.
     """
 
     def __init__(self, session: Callable[[], Session], wish: Wish, after: str | None) -> None:
@@ -36,7 +37,7 @@ class AsyncWatch:
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
         self._is_over = False
-        # Another thread can set it.
+        # Another thread may set it.
         self.is_closed = False
         self._error: LatchkeyError | None = None
 
@@ -61,7 +62,7 @@ class AsyncWatch:
         self.end()
 
     async def states(self) -> AsyncIterator[dict[str, Json]]:
-        """All values by name, anew after each commit: never half of a transaction.
+        """All values by name, after each commit: never half of a transaction.
 
         The watch must have `initial=True`, and is closed at the end of the iteration.
         """
@@ -77,7 +78,7 @@ class AsyncWatch:
     # For the watches of threads
 
     async def take(self) -> list[Item]:
-        """All that has come, at least one; nothing at the end."""
+        """All items that have come, at least one; none at the end."""
         await self.fill()
         items = list(self._items)
         self._items.clear()
@@ -87,7 +88,7 @@ class AsyncWatch:
         self._items.extendleft(reversed([*items]))
 
     async def fill(self) -> bool:
-        """Waits for the next item. False: there is none any more."""
+        """Waits for the next item. False: there are no more."""
         if self._session is None and not self._is_over:
             self._session = self._open_session()
             self._session.at_close.add(self.end)
@@ -153,7 +154,7 @@ class AsyncWatch:
                     is_in_state = event.type == "gap"
                 share.level.pop(self, None)
                 while self.is_full:
-                    # The service waits as well then.
+                    # Meanwhile the service waits as well.
                     self._room.clear()
                     await self._room.wait()
                 if can_share and not is_in_state and cursor is not None and is_whole(cursor):
