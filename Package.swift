@@ -420,8 +420,7 @@ let package = Package(
     ]
 )
 
-// What starts the program is a client of it: `make process` says that it is wanted. All other tests
-// are built without.
+// Tests that start the program: `make process` sets the variable. Others are built without them.
 if Context.environment["LATCHKEY_PROCESS_TESTS"] != nil {
     package.targets.append(
         .testTarget(

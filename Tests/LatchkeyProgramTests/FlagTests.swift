@@ -48,7 +48,7 @@ struct FlagTests {
         (["--insecure", "--token-file", "a"], "has no meaning"),
         (["--open", "none"], "has no meaning"), (["--first-token", "f"], "has no meaning"),
         (["--rate-mode", "count"], "has no meaning"),
-        (["--quota", "=5"], "--quota needs a prefix. --max-bytes bounds all properties."),
+        (["--quota", "=5"], "--quota needs a prefix. --max-bytes limits all properties."),
         (["--quota", "a=1", "--quota=a=2"], "--quota names the prefix 'a' twice."),
         (["--quota", "a=1,b=2,%61=3"], "--quota names the prefix 'a' twice."),
         (
@@ -61,7 +61,7 @@ struct FlagTests {
         ),
         (
             ["--quota", "a=0"],
-            "--quota takes a whole number from 1 to 1125899906842624 bytes behind '=', such as "
+            "--quota takes a whole number from 1 to 1125899906842624 bytes after '=', such as "
                 + "512KiB or 2MB, not '0'."
         ),
         (

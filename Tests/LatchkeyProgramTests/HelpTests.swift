@@ -25,6 +25,13 @@ struct HelpTests {
         let common = ServeCommand.commonFlags.flatMap(\.names)
         #expect(common.count == 15 && Set(common).isSubset(of: serve.flags.map(\.name)))
         #expect(names(serve.manual) == common.map { $0[...] })
+        let paragraph = """
+              --eviction NAME
+                  Whether a write without room is refused with status 507, or removes the
+                  least recently used properties. One of refuse, lru. Default: refuse.
+
+            """
+        #expect(serve.manual.contains(paragraph))
     }
 
     @Test(arguments: [

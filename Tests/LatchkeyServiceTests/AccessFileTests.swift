@@ -106,7 +106,7 @@ struct AccessFileTests {
         let reason = message { () throws(AccessFileError) in
             _ = try access.reload(onlyIfChanged: true)
         }
-        #expect(reason.contains("the tokens that it had count until it is right"))
+        #expect(reason.contains("the tokens that it had stay valid until it is right"))
         #expect(reason.contains("'latchkey token revoke --all --token-file \(path)'"))
         #expect(access.tokenCount == 1)
         try TokenLine.revokeAll(in: path)

@@ -44,6 +44,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
         logLines,
         lineLength, functionLength, fileLength, forcing,
         sleeping, markers, designs, safety, cSymbols, machinePaths, registryHosts, links, words,
+        subjects,
         olderSystems, strategyNames, strategyChoices, changelog, strictness, testNames,
         testedClaims, locales, time,
     ]

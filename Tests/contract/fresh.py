@@ -35,13 +35,23 @@ INTERVAL_SECONDS = 15
 LENGTH_MAX = 1 << 20
 
 
+def values_in(metrics, name, labels=""):
+    return [value for series, value in metrics.items()
+            if series.split("{")[0] == name and labels in series]
+
+
 def value_of(service, name, labels=""):
-    return sum(value for series, value in service.metrics().items()
-               if series.split("{")[0] == name and labels in series)
+    return sum(values_in(service.metrics(), name, labels))
 
 
 def await_metric(service, name, holds=bool, labels=""):
-    await_true(f"{name} of {service.url}", lambda: holds(value_of(service, name, labels)))
+    """The first scrape in which it holds: in the next one, it can be over."""
+    def scrape():
+        metrics = service.metrics()
+        values = values_in(metrics, name, labels)
+        return metrics if values and holds(sum(values)) else None
+
+    return await_true(f"{name} of {service.url}", scrape)
 
 
 def put(service, name, value="1", expect=(201, 204)):
@@ -113,8 +123,7 @@ def cannot_write(binary, folder):
         with concurrent.futures.ThreadPoolExecutor(3) as threads:
             waiting = [threads.submit(put, service, f"a{number}", value, None)
                        for number in range(3)]
-            await_metric(service, "latchkey_data_healthy", lambda healthy: healthy == 0)
-            yield service.metrics()
+            yield await_metric(service, "latchkey_data_healthy", lambda healthy: healthy == 0)
             resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE,
                              (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             for each in waiting:
@@ -138,16 +147,14 @@ def replica_stopped(binary, folder):
         yield service.metrics()
         # Deletes the log of the cluster.
         etcd.ask("/v3/kv/deleterange", {"key": "Lw==", "range_end": "MA=="})
-        await_metric(service, "latchkey_cluster_state", labels="diverged")
-        yield service.metrics()
+        yield await_metric(service, "latchkey_cluster_state", labels="diverged")
 
 
 def replica_stale(binary, folder):
     with replica(binary, folder) as (service, etcd):
         yield service.metrics()
         etcd.kill()
-        await_metric(service, "latchkey_cluster_state", lambda state: state == 0, "serving")
-        yield service.metrics()
+        yield await_metric(service, "latchkey_cluster_state", lambda state: state == 0, "serving")
 
 
 def etcd_refuses(binary, folder):
@@ -158,8 +165,7 @@ def etcd_refuses(binary, folder):
                            ("user/grant", {"user": "root", "role": "root"}), ("enable", {})):
             etcd.ask(f"/v3/auth/{path}", body)
         put(service, "b", expect=None)
-        await_metric(service, "latchkey_cluster_etcd_failures_total", labels="denied")
-        yield service.metrics()
+        yield await_metric(service, "latchkey_cluster_etcd_failures_total", labels="denied")
 
 
 def disconnected(binary, _):
@@ -167,8 +173,7 @@ def disconnected(binary, _):
         follower.await_ready()
         yield follower.metrics()
         leader.kill()
-        await_metric(follower, "latchkey_follow_connected", lambda connected: not connected)
-        yield follower.metrics()
+        yield await_metric(follower, "latchkey_follow_connected", lambda connected: not connected)
 
 
 def evicts(binary, _):
@@ -176,8 +181,7 @@ def evicts(binary, _):
         yield service.metrics()
         put(service, "a")
         put(service, "b")
-        await_metric(service, "latchkey_store_evictions_total")
-        yield service.metrics()
+        yield await_metric(service, "latchkey_store_evictions_total")
 
 
 def refuses_connections(binary, _):
@@ -225,8 +229,7 @@ def watch_gaps(binary, _):
         for number in range(100):
             put(service, "a", str(number))
         with connections(service, 1, "/v1/watch?after=1"):
-            await_metric(service, "latchkey_watch_gaps_total")
-            yield service.metrics()
+            yield await_metric(service, "latchkey_watch_gaps_total")
 
 
 def operations_wait(binary, _):
@@ -234,8 +237,8 @@ def operations_wait(binary, _):
         yield service.metrics()
         for _ in range(3):
             post(service, "operations", '{"steps":[{"wait":3600}]}', 202)
-        await_metric(service, "latchkey_operations", lambda count: count == 2, 'state="ready"')
-        yield service.metrics()
+        yield await_metric(service, "latchkey_operations", lambda count: count == 2,
+                           'state="ready"')
 
 
 def memory_high(binary, _):
@@ -257,9 +260,9 @@ def certificate_ends(binary, folder):
         for file, text in zip(short, kept):
             file.write_text(text)
         service.process.send_signal(signal.SIGHUP)
-        await_metric(service, expiry, lambda ends: ends < before[expiry])
+        after = await_metric(service, expiry, lambda ends: ends < before[expiry])
         # The clock of promtool begins at 0. The service has just started.
-        for each in (before, service.metrics()):
+        for each in (before, after):
             yield {**each, expiry: each[expiry] - each["process_start_time_seconds"]}
 
 

@@ -108,7 +108,7 @@ final class PromiseOfAnother: RawLock {
     func unlock() {}
 }
 
-// What conforms in a place of its own has to promise there.
+// A conformance in a place of its own has to promise there.
 // swift-format-ignore: AvoidRetroactiveConformances, AllPublicDeclarationsHaveDocumentation
 extension MCSLock: @retroactive TimedLock {  // error: does not conform to protocol 'TimedLock'
     public func lock(before deadline: ContinuousClock.Instant) -> Bool { true }
@@ -151,7 +151,7 @@ func pastTheStrategy(strategy: AdaptiveStrategy, request: AccessRequest) {
 
 @MainActor final class MainState { var limit = 1 }
 
-// What waits for long holds no thread of the pool.
+// A long wait holds no thread of the pool.
 func waitingTask(n: Guarded<Int>) async throws {
     n.write(when: isLarge) { $0 -= 1 }  // error: 'asyncWrite(when:)' does not
     n.read(when: isLarge) { _ in }  // error: 'asyncRead(when:)' does not

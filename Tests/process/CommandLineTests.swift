@@ -159,6 +159,9 @@ struct CommandLineTests {
             #expect(short.output == long.output)
             #expect(try await run(["help"] + command).output == long.output)
         }
+        let full = try await run(["serve", "--help", "all"]).output
+        #expect(full.contains("\n  --log-level NAME\n"))
+        #expect(try await run(["help", "serve", "all"]).output == full)
     }
 
     private static let commands = [

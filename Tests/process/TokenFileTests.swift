@@ -87,7 +87,7 @@ struct TokenFileTests {
             }
             #expect(try status() == 200)
             try Data().write(to: URL(fileURLWithPath: file))
-            try program.awaitErrors(containing: "the tokens that it had count")
+            try program.awaitErrors(containing: "the tokens that it had stay valid")
             #expect(try status() == 200)
             let revoked = try Program(["token", "revoke", "--all", "--token-file", file]).finish()
             #expect(revoked.status == 0 && revoked.output.contains("No token of \(file)"))

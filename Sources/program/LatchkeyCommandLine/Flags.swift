@@ -75,9 +75,13 @@ package struct Flag {
     /// The flag's paragraph of the manual, for 80 columns.
     package var manual: String { manual(explanation) }
 
-    /// The same with the first sentence of the help, and the default, only.
+    /// The same with the first sentence of the help, the choices, and the default only.
     package var shortManual: String {
-        manual(help.firstSentence + " Default: \(defaultText).")
+        var choices = ""
+        if case .choice(let names) = value, names.count < 5 {
+            choices = " One of \(names.joined(separator: ", "))."
+        }
+        return manual(help.firstSentence + choices + " Default: \(defaultText).")
     }
 
     private func manual(_ text: String) -> String {

@@ -66,6 +66,8 @@ enum Latchkey {
     }
 
     /// `latchkey COMMAND --help` and `latchkey COMMAND --help all`.
+    ///
+    /// Other words beside `--help` do not matter.
     private static func sayManual(of command: Command, _ words: ArraySlice<String>) {
         LatchkeyCommandLine.sayManual(words.first == "all" ? command.fullManual : command.manual)
     }

@@ -21,7 +21,7 @@ enum ServeCommand {
             if case .integer(_, let unit) = limit.values, unit != .none { value += " \(unit.name)" }
             return RemovedFlag(limit.name, in: "0.2", "it is always \(value).")
         } + [
-            RemovedFlag("history", in: "0.2", "--history-bytes bounds the history."),
+            RemovedFlag("history", in: "0.2", "--history-bytes limits the history."),
             RemovedFlag("shadow", in: "0.2", shadowless),
             RemovedFlag("shadow-sample", in: "0.2", shadowless),
             RemovedFlag("forward", in: "0.2", "a follower answers 421 with the leader's address."),

@@ -12,7 +12,7 @@ enum TokenCommand {
             .text(placeholder: "RIGHTS"),
             default: "",
             isRepeatable: true,
-            "What the holder may do: rights with commas between them, and for read and write "
+            "The rights of the holder: rights with commas between them, and for read and write "
                 + "the prefix of the names that they hold for, percent-encoded. A prefix ends the "
                 + "list: give further rights as another --grant."
         ),
@@ -28,7 +28,7 @@ enum TokenCommand {
             .toggle,
             default: "false",
             hasEnvironment: false,
-            "revoke needs it: no token of the file counts any more."
+            "revoke needs it: no token of the file is valid any more."
         ),
     ]
 
@@ -46,7 +46,7 @@ enum TokenCommand {
 
         'revoke --all' replaces the file by one without tokens: a service that reads it
         answers no request that needs one. To empty the file does not do that: the tokens
-        that it had count until it is right again.
+        that it had stay valid until it is right again.
 
         To replace a token, make a second one of the same name and grants, give it to its
         holder, and then remove the first line. A service reads its file again when it
@@ -125,6 +125,6 @@ enum TokenCommand {
             complain(error.message)
             exit(2)
         }
-        say("No token of \(file) counts any more. A service that runs reads it within a second.\n")
+        say("No token of \(file) is valid any more. A running service reads it within a second.\n")
     }
 }

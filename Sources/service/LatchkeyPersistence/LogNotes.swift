@@ -144,7 +144,7 @@ final class LogNotes: Sendable {
         if scan.byteCount == 0 { return "it is missing or empty" }
         if scan.salts == 0 { return "its header is not valid" }
         guard scan.salts == note.salts else { return "it is not the log of this database" }
-        return "it ends behind frame \(scan.frameCount), and had at least \(note.frameCount)"
+        return "it ends after frame \(scan.frameCount), and had at least \(note.frameCount)"
     }
 
     // MARK: Writing

@@ -138,7 +138,7 @@ final class OpenedDatabase: Sendable {
                 damage.frame == 0
                 ? "its header is not valid"
                 : "frame \(damage.frame), at byte \(damage.byte), is not what was written, and "
-                    + "there are transactions behind it"
+                    + "there are transactions after it"
             throw .damaged(folder.log, place, readable: nil)
         }
         // Before the third format, a log had no notes. The header has the format of the last

@@ -4,7 +4,7 @@ package import LatchkeySettings
 package enum Durability: Sendable, Hashable {
     /// When it is on the disk.
     case always
-    /// At once: the writes of the last interval are lost if the process or the machine stops.
+    /// At once: a killed process, or a machine that stops, loses the writes of the last interval.
     case interval(Duration)
 }
 
@@ -54,7 +54,7 @@ extension PersistenceSettings: Configurable {
             "durability",
             \.durabilityChoice,
             "Whether a write is acknowledged when it is on disk, or at once. At once, a crash "
-                + "loses the writes of the last second."
+                + "loses the writes of the last second and of two writes to the disk."
         ),
     ]
 }

@@ -130,7 +130,7 @@ struct Rescue {
             }
         } catch {
             readable.losses.append(
-                "All commits behind revision \(read.revision) are lost: \(error.message)"
+                "All commits after revision \(read.revision) are lost: \(error.message)"
             )
         }
         // A property can be newer than the last readable commit.

@@ -57,7 +57,7 @@ extension Quota {
             throw InvalidQuota(message: "takes \(Self.help), not '\(part)'.")
         }
         guard sign != part.startIndex else {
-            throw InvalidQuota(message: "needs a prefix. --max-bytes bounds all properties.")
+            throw InvalidQuota(message: "needs a prefix. --max-bytes limits all properties.")
         }
         guard let prefix = PropertyName.prefix(percentEncoded: part[..<sign]) else {
             throw InvalidQuota(
@@ -71,7 +71,7 @@ extension Quota {
         else {
             let (low, high) = (Self.byteCountBounds.lowerBound, Self.byteCountBounds.upperBound)
             throw InvalidQuota(
-                message: "takes a whole number from \(low) to \(high) bytes behind '=', such as "
+                message: "takes a whole number from \(low) to \(high) bytes after '=', such as "
                     + "512KiB or 2MB, not '\(number)'."
             )
         }

@@ -132,7 +132,7 @@ extension Rule {
         }
     }
 
-    /// What is wrong with a cell that names tests, in backticks and with commas between them.
+    /// The mistake in a cell that names tests, in backticks and with commas between them.
     private static func mistake(in cell: String, _ tree: Tree, _ names: Set<String>) -> String? {
         if cell.hasPrefix(untested) { return nil }
         let parts = cell.split(separator: "`", omittingEmptySubsequences: false).map(String.init)
@@ -156,11 +156,16 @@ extension Rule {
         return words.contains { file.text.contains($0) }
     }
 
+    /// The tests of the program: those of the rules have examples with names of tests.
+    private static let claimingTests = PathSet {
+        PathSet.swiftTests.contains($0) && !$0.hasPrefix("Tests/TidyTests/")
+    }
+
     /// The names of the tests in Swift.
     private static func testNames(of tree: Tree) -> Set<String> {
         let opening = "func `"
         return Set(
-            tree.files(in: .swiftTests).flatMap(\.lines).compactMap { line in
+            tree.files(in: claimingTests).flatMap(\.lines).compactMap { line in
                 guard let start = line.firstRange(of: opening),
                     !line.drop(while: { $0 == " " }).hasPrefix("//")
                 else { return nil }

@@ -95,7 +95,7 @@ enum ClientFlags {
     private static let tokens = ["token", "token-from"]
 
     static let json = Flag.toggle("json", "Prints JSON, one object in a line.")
-    static let jsonAlways = Flag.toggle("json", "What it prints is JSON in any case.")
+    static let jsonAlways = Flag.toggle("json", "Nothing changes: it always prints JSON.")
     static let ttl = Flag(
         "ttl",
         .times(0.001...315_360_000),

@@ -14,8 +14,8 @@ struct ImportCommand: ClientCommand {
             .choice(ForeignDump.Format.allCases.map(\.rawValue)),
             default: "latchkey",
             hasEnvironment: false,
-            "What has written the file: 'latchkey export', 'etcdctl get --prefix \"\" -w json', or "
-                + "'consul kv export'."
+            "The program that wrote the file: 'latchkey export', 'etcdctl get --prefix \"\" -w "
+                + "json', or 'consul kv export'."
         ),
         Flag.toggle(
             "partial",

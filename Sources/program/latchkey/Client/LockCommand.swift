@@ -135,7 +135,7 @@ enum LeaseFlags {
         .text(placeholder: "TEXT"),
         default: "HOST:PID",
         hasEnvironment: false,
-        "Who holds it, for those who read the property."
+        "The holder's name, for readers of the property."
     )
 
     static let promise = """

@@ -235,6 +235,6 @@ extension StoreLimits {
     }
 
     fileprivate static func failure(_ flag: String) -> String {
-        "The leader has more than this service's --\(flag) allows. Give both the same bounds."
+        "The leader has more than this service's --\(flag) allows. Give both the same limits."
     }
 }

@@ -235,7 +235,7 @@ extension Replica {
         if let place {
             enter(
                 .differs(
-                    "The state behind place \(place.number) of the log is not that of the other "
+                    "The state after place \(place.number) of the log is not that of the other "
                         + "replicas. Move its data away, and start it with an empty folder: it "
                         + "takes the state of another one."
                 )

@@ -14,8 +14,8 @@ package struct TokenFile: Sendable {
         // then be too short.
         guard text.utf8.last == UInt8(ascii: "\n") else {
             throw AccessFileError(
-                "\(file.path) is empty, or its last line has no end: the tokens that it had count "
-                    + "until it is right. 'latchkey token revoke --all --token-file "
+                "\(file.path) is empty, or its last line has no end: the tokens that it had stay "
+                    + "valid until it is right. 'latchkey token revoke --all --token-file "
                     + "\(file.path)' ends them all."
             )
         }

@@ -52,12 +52,12 @@ package final class ServiceBounds: Sendable {
     private static let used = MetricFamily(
         "latchkey_bound_used",
         .gauge,
-        help: "How much of a bound is in use, in its unit. Its label is a flag, or a constant."
+        help: "How much of a limit is in use, in its unit. Its label is a flag, or a constant."
     )
     private static let limit = MetricFamily(
         "latchkey_bound_limit",
         .gauge,
-        help: "The bound. At it, the service refuses what is new, or forgets what is old."
+        help: "The limit. At it, the service refuses what is new, or forgets what is old."
     )
 
     private let bounds = Guarded<[@Sendable () -> [Reading]]>([])

@@ -96,7 +96,7 @@ extension RequestFailure {
         RequestFailure(
             .clientShareTaken,
             "This client, a token or else an address, has its share: \(share). Raise "
-                + "--client-share or that bound. If the address is a proxy's, name it with "
+                + "--client-share or that limit. If the address is a proxy's, name it with "
                 + "--trusted-proxy."
         )
     }

@@ -9,7 +9,7 @@ extension Problem {
             "Send one JSON value (RFC 8259) in UTF-8 and nothing after it. The detail names the "
                 + "byte of the error."
         case .tooDeep:
-            "Nest arrays and objects no deeper than --max-json-depth, or raise that bound."
+            "Nest arrays and objects no deeper than --max-json-depth, or raise that limit."
         case .invalidBody:
             "/openapi.yaml has the schema of the body. To increment, send no body, or an object "
                 + "with the single member \"by\", a 64-bit integer."
@@ -17,7 +17,7 @@ extension Problem {
             "A name has 1 to 256 bytes of UTF-8 without control characters. It is "
                 + "percent-encoded in the path; %2F is a slash in the name."
         case .invalidQuery:
-            "Use only the parameters of this request, each at most once and within its bounds. "
+            "Use only the parameters of this request, each at most once and within its limits. "
                 + "/openapi.yaml lists them."
         case .invalidCondition:
             "Send If-Match and If-None-Match with * or with a list of quoted entity tags, such as "
@@ -49,11 +49,11 @@ extension Problem {
         case .overflow:
             "The value is unchanged. Increment by less, or replace the value with PUT."
         case .gone:
-            "Ask for a later revision, or read the current state. The bound of the history is "
+            "Ask for a later revision, or read the current state. The limit of the history is "
                 + "--history-bytes."
         case .valueTooLarge:
             "Nothing was changed. Make the value smaller, read fewer values in one transaction, or "
-                + "raise --max-body-bytes. It bounds values that grow by merge patches, and with "
+                + "raise --max-body-bytes. It limits values that grow by merge patches, and with "
                 + "--data no value has more than 999,990,000 bytes. The values in the results of "
                 + "a transaction have at most 16 times as many bytes."
         case .transactionTooLarge:
@@ -66,7 +66,7 @@ extension Problem {
         case .preconditionFailed:
             "Get the property and its ETag, and decide again."
         case .bodyTooLarge:
-            "Send at most --max-body-bytes bytes, or raise that bound."
+            "Send at most --max-body-bytes bytes, or raise that limit."
         case .targetTooLong:
             "Send a path and query of at most "
                 + "\(HTTPServerConfiguration.standard.targetBytesMax) bytes."
@@ -97,14 +97,14 @@ extension Problem {
                 + "--trusted-proxy."
         case .rateExceeded:
             "Nothing was changed. Try again after the time in Retry-After, and send fewer "
-                + "requests. The bound is --rate."
+                + "requests. The limit is --rate."
         case .outcomeUnknown:
             "The request was accepted and may take effect, but it was not finished in time. Repeat "
                 + "it if it had an Idempotency-Key. Otherwise read the property before you send "
                 + "the request again."
         case .answerNotKept:
             "The first request with this Idempotency-Key had its effect, and it was not run again. "
-                + "Read the properties to see their values. The bound is --idempotency-bytes."
+                + "Read the properties to see their values. The limit is --idempotency-bytes."
         case .unsupportedTransferCoding:
             "Send the body with a Content-Length, or chunked."
         case .outOfMemory:
@@ -112,15 +112,15 @@ extension Problem {
         case .tooManyConnections:
             "Try again after the time in Retry-After, and use connections for several requests."
         case .tooManyIdempotencyKeys:
-            "Nothing was changed. Try again after the time in Retry-After. The bounds are "
+            "Nothing was changed. Try again after the time in Retry-After. The limits are "
                 + "--idempotency-bytes and \(IdempotencyLimits.standard.keyCountMax) keys."
         case .backlogFull:
             "Nothing was changed. Try again after the time in Retry-After, and send fewer writes "
-                + "at once. The bound is --backlog."
+                + "at once. The limit is --backlog."
         case .tooManyWatchers:
             "Try again after the time in Retry-After, or raise --max-watchers."
         case .timedOut:
-            "Nothing was changed. Try again after the time in Retry-After. The bound is "
+            "Nothing was changed. Try again after the time in Retry-After. The limit is "
                 + "--answer-timeout-seconds."
         case .recovering:
             "Try again after the time in Retry-After. /readyz says how far it is."
@@ -136,7 +136,7 @@ extension Problem {
             "Delete properties, or raise --max-properties or --max-bytes. Reads, deletes and "
                 + "smaller values still work."
         case .quotaExceeded:
-            "Nothing was changed. The detail names the prefix and the bound. Delete properties "
+            "Nothing was changed. The detail names the prefix and the limit. Delete properties "
                 + "with the prefix, or raise --quota. Nothing is removed to make room in a quota."
         case .invalidLine:
             "Send one object on each line, with the members name and value, and maybe ttl. The "
@@ -158,7 +158,7 @@ extension Problem {
         case .dependencyFailed:
             "Look at the operations in dependsOn: one of them failed or was cancelled."
         case .tooManyOperations:
-            "Nothing was accepted. Try again after the time in Retry-After. The bounds are "
+            "Nothing was accepted. Try again after the time in Retry-After. The limits are "
                 + "--max-operations, and \(ForeignBounds.operationByteCountMax) bytes of "
                 + "operations and their values."
         case .fetchNotAllowed:

@@ -36,12 +36,12 @@ extension Refusal {
         case .full(.properties):
             return RequestFailure(
                 .storeFull,
-                "The number of properties has reached its bound, --max-properties."
+                "The number of properties has reached its limit, --max-properties."
             )
         case .full(.bytes):
             return RequestFailure(
                 .storeFull,
-                "The bytes of names and values have reached their bound, --max-bytes."
+                "The bytes of names and values have reached their limit, --max-bytes."
             )
         case .full(.quota(let quota)):
             // The prefix is the operator's; a name that begins with it is the client's own.

@@ -16,7 +16,7 @@ enum WatchMetrics {
     private static let bytes = MetricFamily(
         "latchkey_journal_bytes",
         .gauge,
-        help: "Bytes that only the history keeps (the bound is --history-bytes).",
+        help: "Bytes that only the history keeps (the limit is --history-bytes).",
         unit: "bytes"
     )
 
