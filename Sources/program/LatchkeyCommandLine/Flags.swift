@@ -65,27 +65,20 @@ package struct Flag {
         "LATCHKEY_" + name.uppercased().split(separator: "-").joined(separator: "_")
     }
 
-    /// The help, the bounds and the default.
-    private var explanation: String {
-        let bounds = value.bounds.isEmpty ? "" : " \(value.bounds.capitalizedFirst)."
-        let sentence = defaultText.isEmpty ? "" : " Default: \(defaultText)."
-        return help + bounds + sentence
-    }
-
-    /// The flag's paragraph of the manual, for 80 columns.
-    package var manual: String { manual(explanation) }
+    /// The flag's paragraph of the manual, for 80 columns: the help, the bounds and the default.
+    package var manual: String { paragraph(help, value.bounds) }
 
     /// The same with the first sentence of the help, the choices, and the default only.
     package var shortManual: String {
-        var choices = ""
-        if case .choice(let names) = value, names.count < 5 {
-            choices = " One of \(names.joined(separator: ", "))."
-        }
-        return manual(help.firstSentence + choices + " Default: \(defaultText).")
+        if case .choice = value { return paragraph(help.firstSentence, value.bounds) }
+        return paragraph(help.firstSentence, "")
     }
 
-    private func manual(_ text: String) -> String {
+    private func paragraph(_ help: String, _ bounds: String) -> String {
         let placeholder = value.placeholder.isEmpty ? "" : " \(value.placeholder)"
+        let text =
+            help + (bounds.isEmpty ? "" : " \(bounds.capitalizedFirst).")
+            + (defaultText.isEmpty ? "" : " Default: \(defaultText).")
         return "  --\(name)\(placeholder)\n" + TextLines.wrapped(text, indent: 6, width: 80) + "\n"
     }
 
